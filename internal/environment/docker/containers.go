@@ -53,7 +53,7 @@ func newContainers(b brand, o Options) (*containers, error) {
 		defer cancel()
 		return e.versions(ctx, o.Runtime)
 	})
-	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: cleanup.OncePerHome(theAgent), versions: versions}, nil
+	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: cleanup.OncePerKey(theAgent), versions: versions}, nil
 }
 
 func (c *containers) Label() string { return "" }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -21,7 +20,7 @@ import (
 )
 
 // A coordinator renews its lease in each namespace while it has pods there. When the
-// lease has expired, any other tare removes the pods. It lasts longer than the patience.
+// lease has expired, any other tare removes the pods. It lasts longer than requests are retried.
 const leaseDuration, renewEvery = 3 * time.Minute, 20 * time.Second
 
 // claim is what an owner has in a namespace: a lease there, and in its home a file that
@@ -30,38 +29,33 @@ type claim struct {
 	cluster *cluster
 	owner   string
 	file    string
-	users   int
 	end     context.CancelFunc
 	ended   chan struct{}
 }
 
-var claims = struct {
-	sync.Mutex
-	of map[string]*claim
-}{of: map[string]*claim{}}
-
 func leaseName(owner string) string { return "tare-" + owner }
 
-func (c *cluster) key(owner string) string {
-	return owner + " " + api.Sum(c.Server+" "+c.Namespace)
-}
+// key of a value that an owner shares among its instances in a namespace.
+func (c *cluster) key(of string) string { return of + " " + api.Sum(c.Server+" "+c.Namespace) }
 
 // claim takes part in the owner's claim, or makes it.
-func (c *cluster) claim(ctx context.Context, o *cleanup.Owner) (*claim, error) {
-	claims.Lock()
-	defer claims.Unlock()
+func (c *cluster) claim(ctx context.Context, o *cleanup.Owner) (release func(context.Context) error, err error) {
 	key := c.key(o.ID())
-	if k := claims.of[key]; k != nil {
-		k.users++
-		return k, nil
-	}
-	k := &claim{cluster: c, owner: o.ID(), users: 1, ended: make(chan struct{})}
-	k.file = filepath.Join(placesOf(o.Home()), o.ID()+"-"+api.Sum(key)+".json")
+	_, release, err = cleanup.Share(o, key, func() (*claim, func(context.Context) error, error) {
+		k := &claim{cluster: c, owner: o.ID(), ended: make(chan struct{})}
+		k.file = filepath.Join(placesOf(o.Home()), o.ID()+"-"+api.Sum(key)+".json")
+		return k, k.close, k.open(ctx, o)
+	})
+	return release, err
+}
+
+func (k *claim) open(ctx context.Context, o *cleanup.Owner) error {
 	if err := k.note(); err != nil {
-		return nil, fmt.Errorf("noting the cluster: %w", err)
+		return fmt.Errorf("noting the cluster: %w", err)
 	}
+	c := k.cluster
 	lease := &coordinationv1.Lease{ObjectMeta: c.meta(o, leaseName(o.ID())), Spec: k.spec()}
-	_, err := persist(context.WithoutCancel(ctx), "making a lease in "+c.name(), func(ctx context.Context) (*coordinationv1.Lease, error) {
+	_, err := retry(context.WithoutCancel(ctx), "making a lease in "+c.name(), func(ctx context.Context) (*coordinationv1.Lease, error) {
 		made, err := c.leases.Create(ctx, lease, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) { // a request whose answer was lost
 			err = nil
@@ -69,13 +63,12 @@ func (c *cluster) claim(ctx context.Context, o *cleanup.Owner) (*claim, error) {
 		return made, err
 	})
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(k.file))
+		return errors.Join(err, os.Remove(k.file))
 	}
 	renewing, end := context.WithCancel(context.Background())
 	k.end = end
 	crash.Go(func() { k.renew(renewing) })
-	claims.of[key] = k
-	return k, nil
+	return nil
 }
 
 func placesOf(home string) string { return filepath.Join(home, kind) }
@@ -117,14 +110,8 @@ func (k *claim) renew(ctx context.Context) {
 	}
 }
 
-// release ends the claim with its last user.
-func (k *claim) release(ctx context.Context) error {
-	claims.Lock()
-	defer claims.Unlock()
-	if k.users--; k.users > 0 {
-		return nil
-	}
-	delete(claims.of, k.cluster.key(k.owner))
+// close ends the claim.
+func (k *claim) close(ctx context.Context) error {
 	k.end()
 	<-k.ended
 	if err := k.cluster.removeLease(ctx, k.owner); err != nil {
@@ -134,7 +121,7 @@ func (k *claim) release(ctx context.Context) error {
 }
 
 func (c *cluster) removeLease(ctx context.Context, owner string) error {
-	_, err := persist(ctx, "removing the lease of "+owner, func(ctx context.Context) (struct{}, error) {
+	_, err := retry(ctx, "removing the lease of "+owner, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, unlessGone(c.leases.Delete(ctx, leaseName(owner), metav1.DeleteOptions{}))
 	})
 	return err

@@ -20,28 +20,18 @@ import (
 	"k8s.io/klog/v2"
 
 	"tare/internal/environment/kubernetes/api"
+	"tare/internal/host/cleanup"
 )
 
 // Rates of requests that one process of tare makes to an API server. Starts wait for
 // their turn.
 const requestsPerSecond, burst = 50, 100
 
-// limiters has the limiter of each API server. Without one in their configuration, each
-// client would have its own.
-var limiters = struct {
-	sync.Mutex
-	of map[string]flowcontrol.RateLimiter
-}{of: map[string]flowcontrol.RateLimiter{}}
-
-// limiterOf is the limiter that all clients of an API server share.
-func limiterOf(server string) flowcontrol.RateLimiter {
-	limiters.Lock()
-	defer limiters.Unlock()
-	if limiters.of[server] == nil {
-		limiters.of[server] = &inTurn{flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, burst), make(chan struct{}, 1)}
-	}
-	return limiters.of[server]
-}
+// limiterOf is the limiter that all clients of an API server share. Without one in their
+// configuration, each client would have its own.
+var limiterOf = cleanup.OncePerKey(func(server string) (flowcontrol.RateLimiter, error) {
+	return &inTurn{flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, burst), make(chan struct{}, 1)}, nil
+})
 
 // inTurn lets one request wait at a time. The limiter reads the clock before it locks
 // itself, so that requests at the same time on a busy machine would come in another order
@@ -107,7 +97,8 @@ func open(at address) (*cluster, error) {
 		at.Kubeconfig = os.Getenv("KUBECONFIG")
 	}
 	quiet()
-	config.RateLimiter, config.UserAgent = limiterOf(config.Host), "tare"
+	config.RateLimiter, _ = limiterOf(config.Host)
+	config.UserAgent = "tare"
 	config.WarningHandler = rest.NoWarnings{}
 	at.Server = config.Host
 	c := &cluster{address: at, config: config, inCluster: len(raw.Clusters) == 0}
@@ -164,9 +155,9 @@ func (c *cluster) version(ctx context.Context) (string, error) {
 	return version.GitVersion, nil
 }
 
-// persist repeats a request while the API server is away.
-func persist[T any](ctx context.Context, what string, request func(context.Context) (T, error)) (T, error) {
-	answer, err := api.Persist(ctx, request)
+// retry repeats a request while the API server is unavailable.
+func retry[T any](ctx context.Context, what string, request func(context.Context) (T, error)) (T, error) {
+	answer, err := api.Retry(ctx, request)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
 	}

@@ -17,12 +17,12 @@ import (
 	"tare/internal/environment/kubernetes/api"
 )
 
-// schedulePatience is how long a pod may be unschedulable: others end meanwhile, or a
+// scheduleTimeout is how long a pod may be unschedulable: others end meanwhile, or a
 // node is added.
-var schedulePatience = time.Minute
+var scheduleTimeout = time.Minute
 
-// hopeless are the reasons of waiting containers that do not start by themselves.
-var hopeless = []string{"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
+// terminalReasons are those of waiting containers that will not start by themselves.
+var terminalReasons = []string{"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
 
 // failure is why a pod will not run, or does not any more; nil while it may.
@@ -31,7 +31,7 @@ func failure(pod *corev1.Pod) error {
 		return fmt.Errorf("the pod failed: %s: %s", pod.Status.Reason, strings.TrimSpace(pod.Status.Message))
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && time.Since(pod.CreationTimestamp.Time) > schedulePatience {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && time.Since(pod.CreationTimestamp.Time) > scheduleTimeout {
 			return fmt.Errorf("no node takes the pod: %s: %s", c.Reason, c.Message)
 		}
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -47,7 +47,7 @@ func failure(pod *corev1.Pod) error {
 		}
 	}
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if w := s.State.Waiting; w != nil && slices.Contains(hopeless, w.Reason) {
+		if w := s.State.Waiting; w != nil && slices.Contains(terminalReasons, w.Reason) {
 			return fmt.Errorf("%s: %s%s", w.Reason, strings.TrimSpace(w.Message), imageHint(w.Reason, pod))
 		}
 	}
@@ -172,8 +172,8 @@ func (c *cluster) why(name string) error {
 		return false, failure(pod)
 	}, func(pod *corev1.Pod) error { return cmp.Or(c.notReady(ctx, pod.Spec.NodeName), c.evicted(ctx, pod)) })
 	switch {
-	case errors.Is(err, api.ErrAway), last == nil && errors.Is(err, context.DeadlineExceeded):
-		return api.ErrAway
+	case errors.Is(err, api.ErrUnavailable), last == nil && errors.Is(err, context.DeadlineExceeded):
+		return api.ErrUnavailable
 	case !errors.Is(err, context.DeadlineExceeded):
 		return err
 	case endedItself(last):
@@ -203,13 +203,13 @@ func endedItself(pod *corev1.Pod) bool {
 	})
 }
 
-// nodePatience is how long a node may not be ready: all are for a moment after the API
+// nodeTimeout is how long a node may not be ready: all are for a moment after the API
 // server was away.
-var nodePatience = 15 * time.Second
+var nodeTimeout = 15 * time.Second
 
-// lost is why a node runs no pods, where that may not pass: after the patience.
+// lost is why a node runs no pods, where that may not pass: after nodeTimeout.
 func (c *cluster) lost(ctx context.Context, node string, since time.Time) error {
-	if time.Since(since) < nodePatience {
+	if time.Since(since) < nodeTimeout {
 		return nil
 	}
 	return c.notReady(ctx, node)

@@ -54,7 +54,7 @@ func TestAPodThatDoesNotRunSaysWhy(t *testing.T) {
 		{corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 127}}}}}, "the container that receives the agent ended with exit status 127"},
 	} {
 		pod := &corev1.Pod{Status: c.status, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Image: "localhost/tare:12ab"}}}}
-		pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * schedulePatience))
+		pod.CreationTimestamp = metav1.NewTime(time.Now().Add(-2 * scheduleTimeout))
 		err := failure(pod)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.status, err, c.want)
@@ -175,7 +175,7 @@ func TestAStreamThatBrokeIsExplained(t *testing.T) {
 	set.PrependReactor("get", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewServiceUnavailable("starting")
 	})
-	if err := cluster.why("p"); !errors.Is(err, api.ErrAway) {
+	if err := cluster.why("p"); !errors.Is(err, api.ErrUnavailable) {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"tare/internal/environment/kubernetes/api"
 	remotely "tare/internal/environment/remote"
 	"tare/internal/host"
+	"tare/internal/host/cleanup"
 	"tare/internal/usage"
 )
 
@@ -23,68 +24,36 @@ const helperHome = "/run/tare-helper"
 // helper is a privileged pod with tare in it, which reads the cgroups of a node. All
 // instances of an owner on the node share it.
 type helper struct {
-	key   string
-	users int
-
 	mu      sync.Mutex
 	pod     environment.Instance
 	session *remotely.Session
 }
 
-var helpers = struct {
-	sync.Mutex
-	of map[string]*helper
-}{of: map[string]*helper{}}
-
 // helped is an instance that is metered and frozen through the helper of its node.
 type helped struct {
 	*instance
-	there  *remotely.Instance
-	helper *helper
-	once   sync.Once
+	there   *remotely.Instance
+	release func(context.Context) error // of the helper
 }
 
 // throughHelper has the helper of the instance's node find it, and starts the helper
 // if it is the first one there.
 func (p *pods) throughHelper(ctx context.Context, i *instance, r environment.Request) (*helped, error) {
 	node := i.pod.Spec.NodeName
-	h := takeHelper(i.cluster.key(r.Owner.ID()) + " " + node)
+	h, release, err := cleanup.Share(r.Owner, i.cluster.key("helper")+" "+node, func() (*helper, func(context.Context) error, error) {
+		h := &helper{}
+		return h, h.end, nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	there, err := h.find(ctx, p, r, node, string(i.pod.UID))
 	if err != nil {
 		err = fmt.Errorf("usage: node: the helper on node %s: %w", node, err)
-		return nil, errors.Join(err, h.release(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
 	}
 	i.learnFacts(ctx, knowledge{there.Facts(), there.UnknownFacts()}, nil)
-	return &helped{instance: i, there: there, helper: h}, nil
-}
-
-func takeHelper(key string) *helper {
-	helpers.Lock()
-	defer helpers.Unlock()
-	h := helpers.of[key]
-	if h == nil {
-		h = &helper{key: key}
-		helpers.of[key] = h
-	}
-	h.users++
-	return h
-}
-
-// release ends the helper with its last user.
-func (h *helper) release(ctx context.Context) error {
-	helpers.Lock()
-	h.users--
-	last := h.users == 0
-	if last {
-		delete(helpers.of, h.key)
-	}
-	helpers.Unlock()
-	if !last {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.end(ctx)
+	return &helped{instance: i, there: there, release: release}, nil
 }
 
 func (h *helper) end(ctx context.Context) (err error) {
@@ -167,9 +136,8 @@ func (i *helped) EffectiveLimits(ctx context.Context, l environment.Limits) ([]e
 }
 
 // Stop removes the pod, and the helper with the last one of its node.
-func (i *helped) Stop(ctx context.Context) (err error) {
+func (i *helped) Stop(ctx context.Context) error {
 	thawed := i.there.Stop(ctx)
-	err = i.instance.Stop(ctx)
-	i.once.Do(func() { err = errors.Join(thawed, err, i.helper.release(ctx)) })
-	return err
+	err := i.instance.Stop(ctx)
+	return errors.Join(thawed, err, i.release(ctx))
 }

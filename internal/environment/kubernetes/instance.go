@@ -25,7 +25,7 @@ type instance struct {
 	wanted    string // the node; "" for any
 	directory string
 	limits    environment.Limits
-	claim     *claim
+	release   func(context.Context) error // of the claim
 	network   *network
 	created   bool
 	service   string // its cluster IP; "" without a service
@@ -122,7 +122,7 @@ func (i *instance) Stop(ctx context.Context) error {
 
 // remove removes all that Start made.
 func (i *instance) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, api.Patience+environment.ContainerStop.Kill)
+	ctx, cancel := context.WithTimeout(ctx, api.RetryTimeout+environment.ContainerStop.Kill)
 	defer cancel()
 	var problems []error
 	if i.created {
@@ -141,11 +141,10 @@ func (i *instance) remove(ctx context.Context) error {
 	if err := errors.Join(problems...); err != nil {
 		return err // the claim stays, so that a sweep finds what is left
 	}
-	if i.claim != nil {
-		if err := i.claim.release(ctx); err != nil {
+	if i.release != nil {
+		if err := i.release(ctx); err != nil {
 			return err
 		}
-		i.claim = nil
 	}
 	return os.RemoveAll(i.directory)
 }

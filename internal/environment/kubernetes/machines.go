@@ -43,11 +43,7 @@ func (p *pods) claim(ctx context.Context, o *cleanup.Owner) (release func(contex
 	if err != nil {
 		return nil, err
 	}
-	k, err := c.claim(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return k.release, nil
+	return c.claim(ctx, o)
 }
 
 // Prepare removes what coordinators left whose leases have expired. The image is copied to

@@ -14,7 +14,7 @@ func TestPodsAndVMsHaveOptionsOfTheirOwn(t *testing.T) {
 		{`{"as": "vmi", "template": "debian", "namespace": "bench", "mode": "start"}`, ""},
 		{`{"as": "machine"}`, `as: "machine" is not known: choose one of pod, vmi`},
 		{`{"as": "vmi"}`, "template: missing"},
-		{`{"as": "vmi", "template": "debian", "mode": "clone"}`, "mode: KubeVirt copies a disk only with"},
+		{`{"as": "vmi", "template": "debian", "mode": "clone"}`, "mode: clone is not supported on KubeVirt"},
 		{`{"as": "vmi", "template": "debian", "runtime_class": "kata"}`, "runtime_class: a VM of KubeVirt (as: vmi) does not have it"},
 		{`{"as": "vmi", "template": "debian", "data": "memory"}`, "data: a VM of KubeVirt (as: vmi) does not have it"},
 		{`{"template": "debian"}`, "template: a pod does not have it"},

@@ -133,7 +133,7 @@ func (p *pods) serve(ctx context.Context, i *instance, o *cleanup.Owner) error {
 		service.Spec.Ports = append(service.Spec.Ports, described)
 	}
 	i.service = "unknown" // to be removed, whatever the request comes to
-	made, err := persist(context.WithoutCancel(ctx), "creating the service in "+i.cluster.name(), func(ctx context.Context) (*corev1.Service, error) {
+	made, err := retry(context.WithoutCancel(ctx), "creating the service in "+i.cluster.name(), func(ctx context.Context) (*corev1.Service, error) {
 		made, err := i.cluster.core.Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return i.cluster.core.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})

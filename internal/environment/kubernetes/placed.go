@@ -18,7 +18,7 @@ func (p *pods) Nodes(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := persist(ctx, "listing the nodes of the cluster at "+c.Server, func(ctx context.Context) (*corev1.NodeList, error) {
+	list, err := retry(ctx, "listing the nodes of the cluster at "+c.Server, func(ctx context.Context) (*corev1.NodeList, error) {
 		return c.core.Nodes().List(ctx, metav1.ListOptions{LabelSelector: k8slabels.SelectorFromSet(p.options.NodeSelector).String()})
 	})
 	if err != nil {
@@ -43,19 +43,11 @@ func takes(node *corev1.Node, tolerations []corev1.Toleration) bool {
 		return false
 	}
 	for _, taint := range node.Spec.Taints {
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(&taint) }) {
 			return false
 		}
 	}
 	return true
-}
-
-// tolerates matches as the scheduler does.
-func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	return t.Operator == corev1.TolerationOpExists || t.Value == taint.Value
 }
 
 // Beside returns the environment of roles that are not measured: pods with the default

@@ -103,8 +103,8 @@ func (s *stage) nothingLeft(t *testing.T) {
 
 func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	s := setUp(t)
-	schedulePatience = time.Second
-	defer func() { schedulePatience = time.Minute }()
+	scheduleTimeout = time.Second
+	defer func() { scheduleTimeout = time.Minute }()
 	kubectl(t, "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: unknown}\nhandler: no-such-handler\n", "apply", "-f", "-")
 	for _, c := range []struct {
 		name   string

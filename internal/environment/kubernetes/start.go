@@ -20,7 +20,7 @@ import (
 	"tare/internal/host/cleanup"
 )
 
-var theAgent = cleanup.OncePerHome(func(home string) (string, error) {
+var theAgent = cleanup.OncePerKey(func(home string) (string, error) {
 	return agent.WriteBinary(filepath.Join(home, "agent"))
 })
 
@@ -60,7 +60,7 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if i.claim, err = i.cluster.claim(ctx, r.Owner); err != nil {
+	if i.release, err = i.cluster.claim(ctx, r.Owner); err != nil {
 		return nil, err
 	}
 	if err := p.serve(ctx, i, r.Owner); err != nil {
@@ -147,7 +147,7 @@ func (t *phases) end(name string) {
 // would be unknown.
 func (i *instance) create(ctx context.Context, pod *corev1.Pod) error {
 	i.created = true
-	_, err := persist(context.WithoutCancel(ctx), "creating the pod in "+i.cluster.name(), func(ctx context.Context) (*corev1.Pod, error) {
+	_, err := retry(context.WithoutCancel(ctx), "creating the pod in "+i.cluster.name(), func(ctx context.Context) (*corev1.Pod, error) {
 		made, err := i.cluster.core.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) { // a request whose answer was lost
 			err = nil

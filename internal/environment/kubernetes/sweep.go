@@ -159,7 +159,7 @@ func (c *cluster) removeAll(ctx context.Context, owner string) (removed []string
 // answer, the API server forgets the pod, and the node ends it when it is back.
 func (c *cluster) removePod(ctx context.Context, name string) error {
 	remove := func(grace int64) error {
-		_, err := persist(ctx, "removing pod "+name, func(ctx context.Context) (struct{}, error) {
+		_, err := retry(ctx, "removing pod "+name, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, unlessGone(c.core.Pods(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &grace}))
 		})
 		return err
@@ -177,7 +177,7 @@ func (c *cluster) removePod(ctx context.Context, name string) error {
 }
 
 func (c *cluster) removeService(ctx context.Context, name string) error {
-	_, err := persist(ctx, "removing service "+name, func(ctx context.Context) (struct{}, error) {
+	_, err := retry(ctx, "removing service "+name, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, unlessGone(c.core.Services(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 	})
 	return err

@@ -24,7 +24,7 @@ var errDeleted = errors.New("the pod was deleted by somebody else: by a user, a 
 // does not show.
 func (c *cluster) await(ctx context.Context, name string, done func(*corev1.Pod) (bool, error), again func(*corev1.Pod) error) (*corev1.Pod, error) {
 	for first := true; ; first = false {
-		pod, err := persist(ctx, "reading pod "+name, func(ctx context.Context) (*corev1.Pod, error) {
+		pod, err := retry(ctx, "reading pod "+name, func(ctx context.Context) (*corev1.Pod, error) {
 			return c.core.Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 		})
 		if apierrors.IsNotFound(err) {

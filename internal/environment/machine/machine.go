@@ -124,19 +124,12 @@ type line struct {
 	open *remote.Session
 }
 
-var lines = struct {
-	sync.Mutex
-	to map[Options]*line
-}{to: map[Options]*line{}}
+var lines = cleanup.OncePerKey(func(o Options) (*line, error) { return &line{options: o}, nil })
 
 func lineTo(o Options) *line {
 	o.Options = native.Options{} // whatever runs there
-	lines.Lock()
-	defer lines.Unlock()
-	if lines.to[o] == nil {
-		lines.to[o] = &line{options: o}
-	}
-	return lines.to[o]
+	l, _ := lines(o)
+	return l
 }
 
 func (l *line) session(ctx context.Context, progress func(string)) (*remote.Session, error) {

@@ -72,8 +72,8 @@ func New(o Options) (environment.Environment, error) {
 		return nil, fmt.Errorf("reading the capabilities of this process: %w", err)
 	}
 	e := &environ{options: o, held: held,
-		agent:  cleanup.OncePerHome(func(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }),
-		points: cleanup.OncePerHome(makePoints)}
+		agent:  cleanup.OncePerKey(func(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }),
+		points: cleanup.OncePerKey(makePoints)}
 	e.runtime = program{path: path, options: &e.options}
 	return e, nil
 }

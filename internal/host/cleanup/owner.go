@@ -66,6 +66,7 @@ type Owner struct {
 	lock                *os.File
 	mu                  sync.Mutex
 	closed              bool
+	shared              map[string]*shared // see Share
 }
 
 // Open opens a new owner in the home.

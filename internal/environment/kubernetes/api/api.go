@@ -1,5 +1,5 @@
 // Package api is what requests to an API server of Kubernetes have in common, for pods
-// and for VMs: patience while it is away, and names of objects.
+// and for VMs: requests that are retried while it is unavailable, and names of objects.
 //
 // It must not know the objects, images, or what is run in them.
 package api
@@ -19,26 +19,26 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// Patience with an API server that does not answer, for what was begun.
-const Patience = 90 * time.Second
+// RetryTimeout is how long a request to an API server that does not answer is repeated.
+const RetryTimeout = 90 * time.Second
 
 // Limits of one attempt, and of the pauses between attempts.
 const attempt, shortest, longest = 20 * time.Second, 100 * time.Millisecond, 2 * time.Second
 
-// ErrAway is in the error of a request to an API server that does not answer.
-var ErrAway = errors.New("the API server does not answer")
+// ErrUnavailable is in the error of a request to an API server that does not answer.
+var ErrUnavailable = errors.New("the API server does not answer")
 
-// Persist repeats a request, which may be made twice, while the API server is away, until
-// the context or the patience ends.
-func Persist[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
+// Retry repeats a request, which may be made twice, while the API server is unavailable,
+// until the context or RetryTimeout ends.
+func Retry[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	var refused error
-	var last time.Time // that it was away
+	var last time.Time // that it was unavailable
 	for began, pause := time.Now(), shortest; ; pause = min(2*pause, longest) {
 		within, cancel := context.WithTimeout(ctx, attempt)
 		answer, err := request(within)
 		cancel()
-		isAway := away(err) || refused != nil && beginning(err) && time.Since(last) < synced
-		if isAway && !errors.Is(err, context.DeadlineExceeded) {
+		retried := unavailable(err) || refused != nil && beginning(err) && time.Since(last) < synced
+		if retried && !errors.Is(err, context.DeadlineExceeded) {
 			refused = err
 			if !beginning(err) {
 				last = time.Now()
@@ -48,11 +48,11 @@ func Persist[T any](ctx context.Context, request func(context.Context) (T, error
 		case err == nil:
 			return answer, nil
 		case ctx.Err() != nil && refused != nil:
-			return answer, fmt.Errorf("%w: %w (%w)", ErrAway, refused, ctx.Err())
-		case ctx.Err() != nil || !isAway:
+			return answer, fmt.Errorf("%w: %w (%w)", ErrUnavailable, refused, ctx.Err())
+		case ctx.Err() != nil || !retried:
 			return answer, err
-		case time.Since(began) > Patience:
-			return answer, fmt.Errorf("%w for %v: %w", ErrAway, Patience, err)
+		case time.Since(began) > RetryTimeout:
+			return answer, fmt.Errorf("%w for %v: %w", ErrUnavailable, RetryTimeout, err)
 		}
 		select {
 		case <-time.After(pause):
@@ -67,8 +67,8 @@ const synced = 15 * time.Second
 // beginning reports an error of a server that has just begun, or a refusal.
 func beginning(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// away reports an error of a server that may answer later.
-func away(err error) bool {
+// unavailable reports an error of a server that may answer later.
+func unavailable(err error) bool {
 	var network *net.OpError
 	var sent *url.Error
 	switch {

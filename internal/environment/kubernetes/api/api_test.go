@@ -28,7 +28,7 @@ func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
 		{[]error{refused, forbidden, apierrors.NewUnauthorized("who?"), nil}, 4, ""},
 	} {
 		times := 0
-		_, err := Persist(t.Context(), func(context.Context) (int, error) {
+		_, err := Retry(t.Context(), func(context.Context) (int, error) {
 			times++
 			return 0, c.answers[times-1]
 		})
@@ -40,16 +40,16 @@ func TestAServerThatIsAwayIsAskedAgain(t *testing.T) {
 
 func TestAnErrorSaysThatTheServerIsAwayAndNotOnlyThatTimeHasPassed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Persist(ctx, func(context.Context) (int, error) {
+	_, err := Retry(ctx, func(context.Context) (int, error) {
 		cancel()
 		return 0, refused
 	})
-	if !errors.Is(err, ErrAway) || !errors.Is(err, refused) {
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, refused) {
 		t.Error(err)
 	}
 	again := false
 	ctx, cancel = context.WithCancel(t.Context())
-	_, err = Persist(ctx, func(ctx context.Context) (int, error) {
+	_, err = Retry(ctx, func(ctx context.Context) (int, error) {
 		if again {
 			cancel()
 			return 0, ctx.Err()
@@ -57,7 +57,7 @@ func TestAnErrorSaysThatTheServerIsAwayAndNotOnlyThatTimeHasPassed(t *testing.T)
 		again = true
 		return 0, refused
 	})
-	if !errors.Is(err, ErrAway) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the API server does not answer: ") {
+	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the API server does not answer: ") {
 		t.Error(err)
 	}
 }

@@ -61,7 +61,7 @@ func (c *cluster) close() { utilnet.CloseIdleConnectionsFor(c.wire.Transport) }
 
 // read gets an object; ErrNone is in the error where there is none.
 func (c *cluster) read(ctx context.Context, from dynamic.ResourceInterface, what, name string) (*unstructured.Unstructured, error) {
-	found, err := api.Persist(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	found, err := api.Retry(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return from.Get(ctx, name, metav1.GetOptions{})
 	})
 	tried := fmt.Sprintf("reading %s %s of namespace %s at %s", what, name, c.access.Namespace, c.access.Config.Host)
@@ -198,7 +198,7 @@ func (c *cluster) patch(ctx context.Context, doing, name string, change object) 
 	if err != nil {
 		return err
 	}
-	_, err = api.Persist(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	_, err = api.Retry(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.machines.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 	})
 	if err != nil {
@@ -221,7 +221,7 @@ func (c *cluster) PowerOn(ctx context.Context, v hypervisor.VM, _ int) error {
 		}
 		return c.running(ctx, v.Name, func(*unstructured.Unstructured) bool { return true })
 	}
-	_, err := api.Persist(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	_, err := api.Retry(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return c.instances.Create(ctx, c.made, metav1.CreateOptions{})
 	})
 	if apierrors.IsAlreadyExists(err) { // by a request whose answer was lost
@@ -269,7 +269,7 @@ func (c *cluster) PowerOff(ctx context.Context, v hypervisor.VM) error {
 	var err error
 	if v.Own() {
 		at := int64(0)
-		_, err = api.Persist(ctx, func(ctx context.Context) (any, error) {
+		_, err = api.Retry(ctx, func(ctx context.Context) (any, error) {
 			return nil, c.instances.Delete(ctx, objectOf(v), metav1.DeleteOptions{GracePeriodSeconds: &at})
 		})
 		if apierrors.IsNotFound(err) {

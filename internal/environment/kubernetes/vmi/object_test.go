@@ -171,8 +171,8 @@ func TestOptionsThatKubeVirtCannotServeAreRefused(t *testing.T) {
 		want   string
 	}{
 		{func(*hypervisor.Options) {}, ""},
-		{func(o *hypervisor.Options) { o.Mode = "clone" }, "mode: KubeVirt copies a disk only with"},
-		{func(o *hypervisor.Options) { o.Mode = "restore" }, "mode: KubeVirt reverts a VM only with snapshots"},
+		{func(o *hypervisor.Options) { o.Mode = "clone" }, "mode: clone is not supported on KubeVirt"},
+		{func(o *hypervisor.Options) { o.Mode = "restore" }, "mode: restore is not supported on KubeVirt"},
 		{func(o *hypervisor.Options) { o.Snapshot = "fresh" }, "snapshot: a VirtualMachine of KubeVirt has one state"},
 		{func(o *hypervisor.Options) { o.Template = "" }, "template: missing"},
 	} {

@@ -27,8 +27,8 @@ import (
 const name = "kubevirt"
 
 var (
-	errClone   = errors.New("mode: KubeVirt copies a disk only with what the storage adds (snapshots, or CDI), so that clone is not built: use linked, whose writes are discarded, or start")
-	errRestore = errors.New("mode: KubeVirt reverts a VM only with snapshots of the storage, so that restore is not built: use linked, whose writes are discarded, or start")
+	errClone   = errors.New("mode: clone is not supported on KubeVirt, which copies disks only with snapshots of the storage or CDI: use linked, whose writes are discarded, or start")
+	errRestore = errors.New("mode: restore is not supported on KubeVirt, which reverts VMs only with snapshots of the storage: use linked, whose writes are discarded, or start")
 )
 
 // Validate returns every error in the options of a VM.

@@ -68,7 +68,7 @@ func (c *cluster) running(ctx context.Context, name string, ready func(*unstruct
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var why error
-	var patience *time.Timer
+	var timer *time.Timer
 	phase, seen := "not made yet", false
 	err := c.until(ctx, name, func(vmi *unstructured.Unstructured) (bool, error) {
 		if vmi == nil {
@@ -86,18 +86,18 @@ func (c *cluster) running(ctx context.Context, name string, ready func(*unstruct
 		if may, why = failure(vmi); why != nil && may == 0 {
 			return false, why
 		}
-		if patience != nil && (why == nil || was.Error() != why.Error()) {
-			patience.Stop()
-			patience = nil
+		if timer != nil && (why == nil || was.Error() != why.Error()) {
+			timer.Stop()
+			timer = nil
 		}
-		if why != nil && patience == nil {
+		if why != nil && timer == nil {
 			stands := fmt.Errorf("for %v: %w", may, why)
-			patience = time.AfterFunc(may, func() { cancel(stands) })
+			timer = time.AfterFunc(may, func() { cancel(stands) })
 		}
 		return phase == "Running" && ready(vmi), nil
 	})
-	if patience != nil {
-		patience.Stop()
+	if timer != nil {
+		timer.Stop()
 	}
 	if err == nil {
 		return nil
