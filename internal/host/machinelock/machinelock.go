@@ -134,8 +134,8 @@ func try(directory string) (*Lock, Holder, error) {
 	return lock, Holder{}, nil
 }
 
-// own opens this user's file. Whoever took its name before, with a file of his own or a
-// link, takes nothing: there are more names.
+// own opens this user's file. If another user already created that file, or a link in its
+// place, the next number is tried.
 func own(directory string) (*os.File, error) {
 	var first error
 	for n := range 100 {
