@@ -1,5 +1,5 @@
 # The commands that most need: make run to measure, make check and make test to
-# work on tare. `make help` lists the rest; docs/development.md explains them.
+# work on tare. `make help` lists the rest; docs/contributing/development.md explains them.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -89,7 +89,7 @@ test-vmm: setup-test build ## Hold tare and its test doubles to a real Firecrack
 		go test -count=1 -p=1 -v -timeout=30m -run='^TestTheReal' ./internal/testing/fakefirecracker ./internal/testing/fakejailer ./internal/testing/fakecloudhypervisor ./internal/environment/firecracker ./internal/environment/cloudhypervisor
 
 .PHONY: bench
-bench: setup-bench build ## Measure what tare itself costs and write docs/benchmarks.md (ARGS="-only starts")
+bench: setup-bench build ## Measure what tare itself costs and write docs/explanation/benchmarks.md (ARGS="-only starts")
 	$(as-root) scripts/with-engines.sh docker -- go run ./bench $(ARGS)
 
 .PHONY: fuzz

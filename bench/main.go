@@ -1,5 +1,5 @@
 // Command bench measures the overhead of tare itself against its targets, and
-// writes docs/benchmarks.md. Run it on an otherwise idle machine, as root, with
+// writes docs/explanation/benchmarks.md. Run it on an otherwise idle machine, as root, with
 // the engines that `make bench` starts. All comparisons are interleaved in the
 // same session.
 package main
@@ -57,7 +57,7 @@ func main() {
 	kvm.ProbeMain()
 	tare := flag.String("tare", "bin/tare", "the program to measure")
 	home := flag.String("home", "build/bench", "home for images and runs")
-	out := flag.String("out", "docs/benchmarks.md", "the page to write")
+	out := flag.String("out", "docs/explanation/benchmarks.md", "the page to write")
 	pairs := flag.Int("pairs", 15, "number of pairs for each start")
 	only := flag.String("only", "", "measure only the parts whose name contains this, and write no page")
 	flag.Parse()

@@ -23,7 +23,7 @@ cp -r --parents docs examples schema deploy published web/README.md site/assets 
 find internal -path '*/testdata/*' -name README.md -exec cp --parents {} "$pages" \;
 cp --parents internal/run/trial/testdata/debts.yaml "$pages"
 
-go run ./site -out "$pages/docs/reference"
+go run ./site -out "$pages/docs/generated"
 
 # The gallery: reports of runs that are kept in the repository, each with the raw output
 # that it leads to. Its page is no .md there, since its links lead to what is written here.

@@ -76,7 +76,7 @@ func TestEachPageHasAPlaceOnTheSite(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^  - ([^:]*):`).FindAllStringSubmatch(nav, -1) {
 		sections = append(sections, m[1])
 	}
-	if got, want := strings.Join(sections, ", "), "Home, Tutorial, How to, Reference, Method, Gallery, Development"; got != want {
+	if got, want := strings.Join(sections, ", "), "Home, Tutorial, How to, Reference, Explanation, Gallery, Development"; got != want {
 		t.Errorf("sections %s, want %s", got, want)
 	}
 	err = filepath.WalkDir("../docs", func(path string, d os.DirEntry, err error) error {

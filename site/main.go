@@ -35,7 +35,7 @@ import (
 
 func main() {
 	schemas := flag.String("schemas", "schema", "`directory` of the JSON schemas")
-	out := flag.String("out", "build/site/pages/docs/reference", "`directory` for the pages")
+	out := flag.String("out", "build/site/pages/docs/generated", "`directory` for the pages")
 	man := flag.String("manuals", "", "`directory` for manual pages, which are all that is written then")
 	version := flag.String("version", "development", "`version` that manual pages are of")
 	date := flag.Int64("date", 0, "its `time`, in seconds since 1970")

@@ -1,4 +1,4 @@
-// Command tare-agent is the agent that tare runs in every instance. docs/agent.md
+// Command tare-agent is the agent that tare runs in every instance. docs/contributing/agent.md
 // describes its modes and its protocol. It prints messages to standard error
 // only, since standard output may be the stream.
 package main

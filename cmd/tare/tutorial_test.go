@@ -14,7 +14,7 @@ import (
 // repeated here: plans, and reports of the run that is kept beside the page. A line of
 // three dots stands for lines that are left out.
 func TestTheTutorialShowsWhatTarePrints(t *testing.T) {
-	page, err := os.ReadFile("../../docs/tutorial.md")
+	page, err := os.ReadFile("../../docs/tutorial/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

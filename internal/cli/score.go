@@ -26,7 +26,7 @@ relative to the baseline gives a score, and scores are summed by group. If a val
 has an interval, the range of scores that it allows is shown, and environments
 whose sums cannot be distinguished tie.
 
-A profile is a built-in one (tare ls profiles) or a file; docs/scoring.md describes
+A profile is a built-in one (tare ls profiles) or a file; docs/how-to/scoring.md describes
 the format.`,
 		Example: `  tare score karna-2021-20261121-014500 --profile karna-2021
   tare score ./my-run --profile ./my-profile.yaml --format md`,

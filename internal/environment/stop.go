@@ -40,7 +40,7 @@ type StopTimeouts struct {
 // longer than any Terminate, and no limit for Kill.
 const CallerStopTimeout = 30 * time.Second
 
-// The timeouts by the way in which instances run; docs/architecture.md has the table.
+// The timeouts by the way in which instances run; docs/contributing/architecture.md has the table.
 var (
 	ProcessStop    = StopTimeouts{Terminate: 3 * time.Second, Kill: 20 * time.Second} // a child of tare
 	ContainerStop  = StopTimeouts{Terminate: 5 * time.Second, Kill: 30 * time.Second} // an engine or OCI runtime

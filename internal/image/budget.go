@@ -15,7 +15,7 @@ import (
 )
 
 // What an image may hold. Whoever made it says how much that is, so more is refused
-// before it takes memory or disk. docs/images.md has the same figures.
+// before it takes memory or disk. docs/reference/images.md has the same figures.
 const (
 	maxSize        = 64 * quantity.GiB // of its files
 	maxEntries     = 1_000_000         // of all layers together

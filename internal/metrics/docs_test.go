@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write the table of the documentation")
 
 const (
-	page  = "../../docs/live.md"
+	page  = "../../docs/how-to/live.md"
 	begin = "<!-- metrics: go generate ./internal/metrics -->\n"
 	end   = "<!-- end of metrics -->\n"
 )

@@ -78,7 +78,7 @@ var unknown = Rule{
 	Finding: NoRule, Class: Confound, Compare: compareEqual,
 	Reason: "no rule matches this difference, so it is not known whether the layer causes it",
 	Effect: "not known",
-	Remove: "make both sides the same, or, if the layer causes it, add a rule (docs/parity.md)",
+	Remove: "make both sides the same, or, if the layer causes it, add a rule (docs/explanation/parity.md)",
 }
 
 // Compare finds and classifies all differences between two fingerprints of one

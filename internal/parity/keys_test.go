@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	page  = "../../docs/fingerprints.md"
+	page  = "../../docs/reference/fingerprints.md"
 	begin = "<!-- keys: made by: TARE_UPDATE=1 go test ./internal/parity -run ThePage -->\n"
 	end   = "<!-- end of keys -->\n"
 )

@@ -31,6 +31,6 @@ func foreign(plan *study.Plan, names []string) []string {
 	if os.Geteuid() != 0 {
 		who = "this user, in a user namespace"
 	}
-	return []string{fmt.Sprintf("%s: the programs of %s run as %s, without isolation; if you do not trust them, leave it out and make another environment the baseline (docs/security.md)",
+	return []string{fmt.Sprintf("%s: the programs of %s run as %s, without isolation; if you do not trust them, leave it out and make another environment the baseline (docs/explanation/security.md)",
 		strings.Join(open, ", "), images, who)}
 }

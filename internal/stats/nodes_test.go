@@ -167,7 +167,7 @@ var layouts = []struct {
 
 // The verdict takes the blocks of all nodes as they are, and is about the typical block.
 // If the mean over the blocks is 0, nodes that differ make false alarms rarer, except
-// where one of many differs a lot: docs/statistics.md says so.
+// where one of many differs a lot: docs/explanation/statistics.md says so.
 func TestVerdictsOverNodesThatDiffer(t *testing.T) {
 	n := simulatedRuns(t, 4000)
 	if testing.Short() {

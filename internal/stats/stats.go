@@ -2,7 +2,7 @@
 // pure functions of numbers: the Hodges-Lehmann estimator with its exact
 // signed-rank interval, the calibrated interim analyses of the sequential
 // procedure, and the signed-rank e-process for open-ended runs. Each function
-// cites its source; docs/statistics.md explains the procedure.
+// cites its source; docs/explanation/statistics.md explains the procedure.
 //
 // It must not do I/O, and must not know trials, studies or environments. All
 // paired differences are natural-log ratios, one per block:

@@ -22,7 +22,7 @@ const firstRounds = 16
 
 const (
 	// FirstBlocks is how many blocks choose the number of rounds of the others.
-	// docs/statistics.md compares it with more and fewer.
+	// docs/explanation/statistics.md compares it with more and fewer.
 	FirstBlocks = 3
 	// FirstRoundsWithin bounds the rounds of a cell in each of the first blocks, when
 	// nobody knows how long its samples take: no round begins that is likely to end

@@ -14,7 +14,7 @@ import (
 
 // LengthBias is how much the length of the samples biases a metric: what they contain
 // besides the work, such as the start of the driver, is a share of it. It is a log ratio
-// from the samples of half the length; docs/statistics.md says how.
+// from the samples of half the length; docs/explanation/statistics.md says how.
 type LengthBias struct {
 	N        int            // blocks
 	Interval stats.Interval // at 95%

@@ -1,6 +1,6 @@
 // Package wire has what both sides of the agent's protocol share: frames,
 // messages and flow control of many requests multiplexed over one byte stream.
-// docs/agent.md specifies the protocol, and says why it is not yamux.
+// docs/contributing/agent.md specifies the protocol, and says why it is not yamux.
 //
 // It is linked into the agent and stays small. It must not know processes, nor
 // what the byte stream is.

@@ -116,7 +116,7 @@ func (o Options) inputs(t *study.Text, argv []string) {
 
 // pack writes the workload.
 func (o Options) pack(t *study.Text, file string, argv []string) {
-	t.Note("The workload of %s. Check: tare workload check %s. All keys: docs/workloads.md.", filepath.Base(o.File), file)
+	t.Note("The workload of %s. Check: tare workload check %s. All keys: docs/reference/workloads.md.", filepath.Base(o.File), file)
 	t.Add("workload: "+packName(argv[0]), "its name in the report")
 	t.Add("title: "+study.Quoted(strings.Join(argv, " ")), "")
 	t.Add("stresses: cpu", "or memory, syscalls, disk, network, start")

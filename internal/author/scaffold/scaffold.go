@@ -76,7 +76,7 @@ func (o Options) begin(title, image string) (*study.Text, error) {
 	}
 	t := &study.Text{}
 	t.Note("Made by `%s`, which started nothing.", o.Command)
-	t.Note("Plan: tare run %s --dry-run. All keys: docs/studies.md.", o.File)
+	t.Note("Plan: tare run %s --dry-run. All keys: docs/reference/studies.md.", o.File)
 	t.Add("study: "+study.Quoted(title), "the title of the report")
 	if image != "" {
 		t.Add("image: "+study.Flow([]study.Setting{{Key: "reference", Value: image}}), "what each environment runs")

@@ -1,6 +1,6 @@
 // Package bubblewrap runs an image in namespaces made by bwrap, the sandbox of
 // Flatpak: without an engine, a daemon or an OCI runtime. It is the example in
-// docs/adding-an-environment.md.
+// docs/contributing/adding-an-environment.md.
 //
 // It must not know workloads or studies.
 package bubblewrap

@@ -8,7 +8,7 @@ import (
 
 // The page shows the package whole, so what it shows compiles.
 func TestThePageOnAddingAnEnvironmentShowsThisPackage(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/adding-an-environment.md")
+	page, err := os.ReadFile("../../../docs/contributing/adding-an-environment.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package docker runs images through a container engine that speaks Docker's
 // API: the kinds docker and podman.
-// docs/environments/docker.md says what each option does and why.
+// docs/reference/environments/docker.md says what each option does and why.
 //
 // It must not know workloads, studies or statistics, nor how an image is made:
 // it is handed one and puts it where the engine wants it.

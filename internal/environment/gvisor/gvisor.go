@@ -1,7 +1,7 @@
 // Package gvisor runs an image under gVisor: a sandbox whose system calls are
 // served by a kernel in user space. The sandbox is made either by a Docker daemon
 // that has runsc as a runtime (package docker), or by runsc itself on an OCI
-// bundle (package oci). docs/environments/docker.md says what each option does.
+// bundle (package oci). docs/reference/environments/docker.md says what each option does.
 //
 // It must not know workloads, studies or statistics, nor how containers and
 // bundles are made: it chooses the engine and translates the options.

@@ -1,6 +1,6 @@
 // Package kubernetes runs images in pods of a Kubernetes cluster, one pod an instance.
 // Kubernetes schedules the pods and starts them with the RuntimeClass of the options.
-// docs/environments/kubernetes.md says what each option does and why.
+// docs/reference/environments/kubernetes.md says what each option does and why.
 //
 // It must not know workloads, studies or statistics.
 package kubernetes

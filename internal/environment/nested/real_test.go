@@ -90,7 +90,7 @@ func start(t *testing.T, o *cleanup.Owner, kind string, system image.System) (en
 	n := inMachine(t, o, kind)
 	limits := environment.Limits{CPUs: 1, Memory: 256 * quantity.MiB, Cores: []int{0, 1}}
 	if n.System = system; system != (image.System{}) {
-		// One CPU: with two, Linux 6.12 has crashed while it changed its own code (docs/nesting.md).
+		// One CPU: with two, Linux 6.12 has crashed while it changed its own code (docs/how-to/nesting.md).
 		n.Limits.CPUs, n.Limits.Cores, limits.Cores = 1, []int{0}, []int{0}
 	}
 	e := New(n)

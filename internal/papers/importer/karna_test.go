@@ -34,14 +34,14 @@ func sharedData(t *testing.T) string {
 // documented is the manifest that the documentation shows.
 func documented(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/import.md")
+	text, err := os.ReadFile("../../../docs/how-to/import.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, found := strings.Cut(string(text), "```yaml\n")
 	manifest, _, ended := strings.Cut(after, "```")
 	if !found || !ended {
-		t.Fatal("docs/import.md shows no manifest")
+		t.Fatal("docs/how-to/import.md shows no manifest")
 	}
 	return []byte(manifest)
 }

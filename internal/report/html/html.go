@@ -19,7 +19,7 @@ import (
 	"tare/internal/verdict"
 )
 
-// The script and the style are built from web/; see docs/report.md.
+// The script and the style are built from web/; see docs/how-to/report.md.
 var (
 	//go:embed assets/report.js
 	script string

@@ -106,7 +106,7 @@ func (s *Schedule) choice(c cell, block int) choice {
 }
 
 // assumedRatio is that of the variance of a round to the variance between instances.
-// Three blocks tell too little about it; see docs/statistics.md.
+// Three blocks tell too little about it; see docs/explanation/statistics.md.
 const assumedRatio = 8
 
 // choose takes the number of rounds that gives the narrowest intervals for the time, if

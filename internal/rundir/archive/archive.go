@@ -29,7 +29,7 @@ const (
 	imagesDir = "images"
 )
 
-// What an archive may hold. docs/archives.md has the same figures.
+// What an archive may hold. docs/how-to/archives.md has the same figures.
 const (
 	maxIndex  = 64 * quantity.MiB
 	maxFiles  = 500_000 // and directories

@@ -1,4 +1,4 @@
-// Package architecture holds the tree to the rules that docs/architecture.md
+// Package architecture holds the tree to the rules that docs/contributing/architecture.md
 // states: which package must not import which, and what may happen when a
 // package is loaded.
 package architecture

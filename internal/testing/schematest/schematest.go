@@ -1,8 +1,7 @@
 // Package schematest checks files and types against the published schemas, which are
 // written by hand so that they have descriptions.
 //
-// Only tests import it, from a package two directories below the root of the
-// repository.
+// Only tests import it.
 package schematest
 
 import (
@@ -20,8 +19,18 @@ import (
 	"tare/internal/base/strictyaml"
 )
 
-// Path returns the path of a schema by its name, such as study.schema.json.
-func Path(name string) string { return filepath.Join("..", "..", "schema", name) }
+// Path returns the path of a schema by its name, such as study.schema.json, from
+// the directory of the test's package.
+func Path(name string) string {
+	root := "."
+	for range 6 {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Join(root, "..")
+	}
+	return filepath.Join(root, "schema", name)
+}
 
 // Validate validates a text, YAML or JSON, against a schema.
 func Validate(t testing.TB, schema string, text []byte) error {

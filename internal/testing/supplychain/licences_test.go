@@ -32,10 +32,10 @@ var dedications = []string{
 const publicDomain = "LicenseRef-Public-Domain"
 
 const (
-	page = "docs/licenses.md"
+	page = "docs/contributing/licenses.md"
 	head = `# Licences
 
-tare is under the [Apache License 2.0](../LICENSE). This page lists what it is made from besides Go's standard library (BSD-3-Clause), with [SPDX](https://spdx.org/licenses/) identifiers. It is generated from the licence files of the modules by ` + "`UPDATE_GOLDEN=1 go test ./internal/testing/supplychain`" + `; a test compares it, and fails for a licence that is not on its list. ` + "`make sbom`" + ` lists the same modules as CycloneDX.
+tare is under the [Apache License 2.0](../../LICENSE). This page lists what it is made from besides Go's standard library (BSD-3-Clause), with [SPDX](https://spdx.org/licenses/) identifiers. It is generated from the licence files of the modules by ` + "`UPDATE_GOLDEN=1 go test ./internal/testing/supplychain`" + `; a test compares it, and fails for a licence that is not on its list. ` + "`make sbom`" + ` lists the same modules as CycloneDX.
 `
 )
 

@@ -109,7 +109,7 @@ const (
 
 // spreads are how gradually the share of probes that hold may fall with the rate, as the
 // scale of a logistic curve; each is equally likely before. The estimate hardly depends on
-// them, as the rates lie on both sides of the capacity; see docs/capacity.md.
+// them, as the rates lie on both sides of the capacity; see docs/how-to/capacity.md.
 var spreads = []float64{.01, .03}
 
 // Block is the search in one block: probes that go up after one that held and down

@@ -19,7 +19,7 @@ func TestAParserHasRecordedOutputsAFuzzTargetAndARowInTheDocs(t *testing.T) {
 		}
 		return string(text)
 	}
-	targets, page := read("fuzz_test.go"), read("../../../docs/parsers.md")
+	targets, page := read("fuzz_test.go"), read("../../../docs/reference/parsers.md")
 	for _, name := range Names() {
 		if _, err := os.Stat("testdata/" + name + "/golden.json"); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -30,7 +30,7 @@ func TestAParserHasRecordedOutputsAFuzzTargetAndARowInTheDocs(t *testing.T) {
 		if !slices.ContainsFunc(strings.Split(page, "\n"), func(line string) bool {
 			return strings.HasPrefix(line, "|") && strings.Contains(line, "`"+name+"`")
 		}) {
-			t.Errorf("docs/parsers.md has no row for %s", name)
+			t.Errorf("docs/reference/parsers.md has no row for %s", name)
 		}
 	}
 	settings := map[string]map[string]map[string]string{}
@@ -46,7 +46,7 @@ func TestAParserHasRecordedOutputsAFuzzTargetAndARowInTheDocs(t *testing.T) {
 			for _, found := range samples {
 				for setting := range found {
 					if !strings.Contains(row, "`"+setting+"`") {
-						t.Errorf("the settings of %s in docs/parsers.md lack %s", name, setting)
+						t.Errorf("the settings of %s in docs/reference/parsers.md lack %s", name, setting)
 					}
 				}
 			}
@@ -54,7 +54,7 @@ func TestAParserHasRecordedOutputsAFuzzTargetAndARowInTheDocs(t *testing.T) {
 		}
 	}
 	for name := range settings {
-		t.Errorf("the settings of %s are not in docs/parsers.md", name)
+		t.Errorf("the settings of %s are not in docs/reference/parsers.md", name)
 	}
 	recorded, err := filepath.Glob("testdata/*/golden.json")
 	if err != nil {

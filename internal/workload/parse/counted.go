@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// The requests of a driver's log, counted by the pack: docs/parsers.md, "Counted
+// The requests of a driver's log, counted by the pack: docs/reference/parsers.md, "Counted
 // requests".
 
 var (

@@ -61,7 +61,7 @@ type Field struct {
 	Unit string
 }
 
-// parsers are the built-in parsers. docs/parsers.md lists what a new one needs.
+// parsers are the built-in parsers. docs/reference/parsers.md lists what a new one needs.
 var parsers = finite(
 	ab, bootTimes, cassandraStress, dd, fio, ghz, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, memtier, netperf,
 	pgbench, redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,

@@ -4,7 +4,7 @@
 // events give some of the counts; the others are missing, with the reason.
 //
 // It must not know environments, workloads or trials: its input is cgroups and
-// processes. docs/evidence.md gives its overhead.
+// processes. docs/explanation/evidence.md gives its overhead.
 package probe
 
 import (
