@@ -13,6 +13,7 @@ import (
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // Fingerprints prepares a plan as a run does, starts each environment once with
@@ -52,7 +53,7 @@ func (e *execution) fingerprintsOn(ctx context.Context, img *image.Image, node s
 	for _, name := range e.usable {
 		for _, w := range e.Plan.Workloads {
 			e.say("fingerprint of %s with %s%s", name, w.Name, on)
-			f, err := runner.Fingerprint(ctx, name, w.Name, "")
+			f, err := runner.Fingerprint(ctx, subject.Cell{Environment: name, Workload: w.Name})
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -8,18 +8,19 @@ import (
 	"tare/internal/run/trial/lifecycle"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
-// cell is what has amounts of work of its own. The length of a sample differs between
+// amountKey is what has amounts of work of its own. The length of a sample differs between
 // trials with rounds and without.
-type cell struct {
-	environment, workload, level string
-	rounds                       bool
+type amountKey struct {
+	subject.Cell
+	rounds bool
 }
 
 // amounts that were found, which later blocks use again: a block then costs less time,
 // and all blocks do the same work.
-type amounts map[cell]lifecycle.Work
+type amounts map[amountKey]lifecycle.Work
 
 // mostOff is by which factor samples may differ from the expected length before their
 // amounts are sought again.
@@ -27,7 +28,7 @@ const mostOff = 2
 
 // learn keeps the amounts of a trial if its median sample took about as long as
 // expected.
-func (a amounts) learn(c cell, t rundir.Trial, err error) {
+func (a amounts) learn(c amountKey, t rundir.Trial, err error) {
 	if len(t.Amounts) == 0 {
 		return
 	}
@@ -54,7 +55,7 @@ func medianSample(t rundir.Trial) float64 {
 func (r *Runner) replay(trials []rundir.Trial) {
 	for _, t := range trials {
 		r.capacities.learn(t)
-		c, err := cell{t.Environment, t.Workload, t.Level, len(t.Rounds) > 0}, error(nil)
+		c, err := amountKey{t.Cell(), len(t.Rounds) > 0}, error(nil)
 		if t.Status != rundir.OK {
 			err = errors.New(t.Reason)
 			c.rounds = r.plan.Design.Order == study.Alternating && !t.Traced // it may have none
@@ -78,15 +79,14 @@ func (r *Runner) ranked() (names []string) {
 }
 
 // like is what was found for samples of the same length in another environment.
-func (r *Runner) like(j job) (found lifecycle.Work) {
-	if !j.findsAmount() {
+func (p *participant) like() (found lifecycle.Work) {
+	if !p.findsAmount() {
 		return found
 	}
-	for _, name := range r.ranked() {
-		c := j.cell
-		c.environment = name
-		for _, known := range []amounts{r.amounts, r.underWay} {
-			if w := known[c]; len(w.Amounts) > 0 && r.wanted(j, name) == r.wanted(j, j.cell.environment) {
+	for _, name := range p.run.ranked() {
+		key := amountKey{p.spec.key.In(name), p.spec.key.rounds}
+		for _, known := range []amounts{p.run.amounts, p.run.underWay} {
+			if w := known[key]; len(w.Amounts) > 0 && p.wanted(name) == p.wanted(p.slot.Environment) {
 				return w
 			}
 		}
@@ -94,30 +94,30 @@ func (r *Runner) like(j job) (found lifecycle.Work) {
 	return found
 }
 
-// wanted is the length of a job's samples in an environment.
-func (r *Runner) wanted(j job, name string) time.Duration {
-	e := r.plan.Environment(name)
-	if sample := j.workload.SampleLength(j.planned, e, j.cell.rounds); sample > 0 {
+// wanted is the length of the samples in an environment.
+func (p *participant) wanted(name string) time.Duration {
+	e, w := p.run.plan.Environment(name), p.spec.workload
+	if sample := w.SampleLength(p.spec.planned, e, p.alternates()); sample > 0 {
 		return sample
 	}
-	return j.workload.Pack.SampleLength(e.Parameters(j.workload.Name, j.planned))
+	return w.Pack.SampleLength(e.Parameters(w.Name, p.spec.planned))
 }
 
 // findsAmount says whether the pack has a parameter that scales its work.
-func (j job) findsAmount() bool {
-	l := j.workload.Pack.Length
+func (p *participant) findsAmount() bool {
+	l := p.pack().Length
 	return l != nil && l.Amount != ""
 }
 
 // inOrderOfSearch puts the environment whose amounts or rates the others use first, where none
 // is known yet.
 func (r *Runner) inOrderOfSearch(all []*participant) []*participant {
-	if !all[0].findsAmount() && all[0].job.workload.Find == nil {
+	if !all[0].findsAmount() && all[0].spec.workload.Find == nil {
 		return all
 	}
 	for _, name := range r.ranked() {
 		if i := slices.IndexFunc(all, func(p *participant) bool { return p.slot.Environment == name && p.takesPart() }); i >= 0 {
-			if len(r.like(all[i].job).Amounts) > 0 {
+			if len(all[i].like().Amounts) > 0 {
 				return all
 			}
 			return append([]*participant{all[i]}, slices.Delete(slices.Clone(all), i, i+1)...)

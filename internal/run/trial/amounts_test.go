@@ -13,6 +13,7 @@ import (
 	"tare/internal/run/trial/lifecycle"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/testing/fakeenv"
 	"tare/internal/workload"
 )
@@ -82,7 +83,7 @@ func TestLaterBlocksUseTheAmountsThatWereFound(t *testing.T) {
 			}
 			resumed := NewRunner(Config{Instances: r.Instances, Before: made})
 			early := NewRunner(Config{Instances: r.Instances, Before: made[:2]})
-			if len(resumed.amounts) != 0 || !slices.Equal(early.amounts[cell{"a", "web", "", true}].Amounts, first.Amounts) {
+			if len(resumed.amounts) != 0 || !slices.Equal(early.amounts[amountKey{subject.Cell{Environment: "a", Workload: "web"}, true}].Amounts, first.Amounts) {
 				t.Errorf("resumed with %v and %v", resumed.amounts, early.amounts)
 			}
 			if again, sought := block(4); sought == 0 || !slices.Equal(again.Amounts, []int64{3333}) {

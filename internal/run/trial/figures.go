@@ -26,21 +26,6 @@ func (f figures) outputOf(n int) []workload.Output {
 	return f.outputs[min(n, len(f.outputs)):min(n+1, len(f.outputs))]
 }
 
-// addFigures puts what a sample gave into a trial: its times, the metrics of
-// each copy and of all together, and what the environment used.
-func addFigures(t *rundir.Trial, metrics []workload.Metric, s lifecycle.Sample, starts []instances.Start, used usage.Usage) (warnings []string, err error) {
-	f, err := figuresOf(metrics, s, starts, used.CPU())
-	t.HostSeconds, t.GuestSeconds = f.host, f.guest
-	if err != nil {
-		return nil, err
-	}
-	t.Metrics, t.Missing, t.Copies = f.Metrics, f.Missing, f.copies
-	if len(s.Copies) == 1 {
-		warnings = addSeries(t, s.Copies[0])
-	}
-	return warnings, nil
-}
-
 // figuresOf a sample in which the environment used so much CPU time.
 func figuresOf(metrics []workload.Metric, s lifecycle.Sample, starts []instances.Start, cpu usage.Figure) (f figures, err error) {
 	f.host = s.Elapsed.Seconds()

@@ -60,12 +60,12 @@ func TestTimesOfSeveralCopiesAreThoseOfTheSlowest(t *testing.T) {
 	}
 	starts := make([]instances.Start, 2)
 	for n, want := range map[int]float64{1: 2, 2: 5} {
-		var row rundir.Trial
-		if _, err := addFigures(&row, nil, lifecycle.Sample{Copies: copies[:n], Elapsed: 5 * time.Second}, starts, usage.Usage{}); err != nil {
+		f, err := figuresOf(nil, lifecycle.Sample{Copies: copies[:n], Elapsed: 5 * time.Second}, starts, usage.Figure{})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if row.HostSeconds != want || row.GuestSeconds != float64(2*n-1) {
-			t.Errorf("%d copies: %g s by the host's clock, %g s by the instance's", n, row.HostSeconds, row.GuestSeconds)
+		if f.host != want || f.guest != float64(2*n-1) {
+			t.Errorf("%d copies: %g s by the host's clock, %g s by the instance's", n, f.host, f.guest)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"tare/internal/run/schedule"
 	"tare/internal/run/trial/instances"
 	"tare/internal/run/trial/lifecycle"
-	"tare/internal/rundir"
+	"tare/internal/subject"
 	"tare/internal/workload"
 )
 
@@ -42,8 +42,8 @@ func NewFingerprints(keep func(parity.Fingerprint) error, taken map[Pair]bool) *
 
 // claim says whether a trial takes a fingerprint: the first one at the workload's first
 // level, since command lines contain the level.
-func (f *Fingerprints) claim(pair Pair, j job) bool {
-	if f == nil || j.level.Name != j.workload.Levels[0].Name {
+func (f *Fingerprints) claim(pair Pair, s spec) bool {
+	if f == nil || s.level.Name != s.workload.Levels[0].Name {
 		return false
 	}
 	f.mu.Lock()
@@ -66,66 +66,67 @@ func (f *Fingerprints) store(pair Pair, print parity.Fingerprint, err error) err
 
 // takeFingerprint takes the fingerprint of the first copy, once in a run. A
 // failure is a warning.
-func (r *Runner) takeFingerprint(ctx context.Context, pair Pair, record *lifecycle.Record, j job, w *lifecycle.Workload) {
-	if !r.Fingerprints.claim(pair, j) {
+func (p *participant) takeFingerprint(ctx context.Context, session *lifecycle.Workload) {
+	pair, all := Pair{p.slot.Environment, p.slot.Workload, p.slot.Node}, p.run.Fingerprints
+	if !all.claim(pair, p.spec) {
 		return
 	}
-	print, err := fingerprintOf(ctx, pair, w.Copies()[0])
-	if err := r.Fingerprints.store(pair, print, err); err != nil {
-		record.Warn("no fingerprint of the environment was taken: " + err.Error())
+	print, err := fingerprintOf(ctx, pair, session.Copies()[0])
+	if err := all.store(pair, print, err); err != nil {
+		p.record.Warn("no fingerprint of the environment was taken: " + err.Error())
 	}
 }
 
 // fingerprintStart takes the fingerprint of what a workload that measures starts has
 // started, once in a run.
-func (r *Runner) fingerprintStart(ctx context.Context, t *rundir.Trial, record *lifecycle.Record, j job, group *instances.Group) {
-	w, err := lifecycle.New(r.lifecycle(record, j, group, group.Copies[:1]))
+func (p *participant) fingerprintStart(ctx context.Context) {
+	session, err := lifecycle.New(p.lifecycle(p.record))
 	if err != nil {
-		record.Warn("no fingerprint of the environment was taken: " + err.Error())
+		p.record.Warn("no fingerprint of the environment was taken: " + err.Error())
 		return
 	}
-	r.takeFingerprint(ctx, pairOf(t), record, j, w)
+	p.takeFingerprint(ctx, session)
 }
 
 // Fingerprint takes the fingerprint of an environment with a workload without a
 // trial: it starts the instances and the workload's servers, observes them, and
 // stops all again. The level "" is the workload's first. Where the environment
 // cannot run the workload the error says why.
-func (r *Runner) Fingerprint(ctx context.Context, environment, workload, level string) (print parity.Fingerprint, err error) {
-	if w := r.plan.Workload(workload); level == "" && w != nil && len(w.Levels) > 0 {
-		level = w.Levels[0].Name
+func (r *Runner) Fingerprint(ctx context.Context, of subject.Cell) (print parity.Fingerprint, err error) {
+	if w := r.plan.Workload(of.Workload); of.Level == "" && w != nil && len(w.Levels) > 0 {
+		of.Level = w.Levels[0].Name
 	}
-	j, err := r.job(schedule.Slot{Block: max(r.block, 1), Environment: environment, Workload: workload, Level: level, Fresh: "trial"})
+	p, err := r.participant(schedule.Slot{
+		Block: max(r.block, 1), Environment: of.Environment, Workload: of.Workload, Level: of.Level, Node: r.Instances.Node, Fresh: "trial",
+	})
 	if err != nil {
 		return print, err
 	}
-	if j.knownLimit != "" {
-		return print, errors.New("known limit: " + j.knownLimit)
+	if p.skipped {
+		return print, errors.New(p.trial.Reason)
 	}
-	j.request.EmptyCache = false
-	r.enterBlock(j.request.Block)
-	if err := r.pool.StopOthers(j.request); err != nil {
+	p.spec.request.EmptyCache = false
+	r.enterBlock(p.slot.Block)
+	if err := r.pool.StopOthers(p.spec.request); err != nil {
 		return print, err
 	}
-	group, err := r.pool.Get(ctx, j.request)
+	if p.group, err = r.pool.Get(ctx, p.spec.request); err != nil {
+		return print, err
+	}
+	defer func() { err = errors.Join(err, r.pool.Release(p.spec.request)) }()
+	c := p.lifecycle(p.record)
+	c.Copies, c.Neighbours = c.Copies[:1], nil
+	session, err := lifecycle.New(c)
 	if err != nil {
 		return print, err
 	}
-	defer func() { err = errors.Join(err, r.pool.Release(j.request)) }()
-	record := r.record(rundir.Trial{Environment: environment, Workload: workload, Level: level}, false, "")
-	c := r.lifecycle(record, j, group, group.Copies[:1])
-	c.Neighbours = nil
-	w, err := lifecycle.New(c)
-	if err != nil {
-		return print, err
-	}
-	defer func() { err = errors.Join(err, w.Finish(ctx)) }()
-	if !j.workload.Pack.Startup {
-		if err := w.StartServers(ctx); err != nil {
+	defer func() { err = errors.Join(err, session.Finish(ctx)) }()
+	if !p.pack().Startup {
+		if err := session.StartServers(ctx); err != nil {
 			return print, err
 		}
 	}
-	return fingerprintOf(ctx, Pair{environment, workload, r.Instances.Node}, w.Copies()[0])
+	return fingerprintOf(ctx, Pair{of.Environment, of.Workload, r.Instances.Node}, session.Copies()[0])
 }
 
 // fingerprintOf the instances of a copy. The facts are of the instance that the
@@ -143,7 +144,7 @@ func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy) (parity.Fi
 		first = driver
 	}
 	var err error
-	if print.Facts, err = fingerprint.Facts(ctx, subject(c, first)); err != nil {
+	if print.Facts, err = fingerprint.Facts(ctx, observed(c, first)); err != nil {
 		return print, err
 	}
 	for _, role := range c.Pack(first).RoleNames() {
@@ -151,14 +152,14 @@ func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy) (parity.Fi
 		if other == first || other == together {
 			continue
 		}
-		facts, err := fingerprint.Facts(ctx, subject(c, other))
+		facts, err := fingerprint.Facts(ctx, observed(c, other))
 		if err != nil {
 			return print, fmt.Errorf("role %s: %w", role, err)
 		}
 		fingerprint.Merge(print.Facts, facts, role, !other.OnHost)
 	}
 	if together != nil && together != first {
-		facts, err := fingerprint.Facts(ctx, subject(c, together))
+		facts, err := fingerprint.Facts(ctx, observed(c, together))
 		if err != nil {
 			return print, err
 		}
@@ -168,8 +169,8 @@ func fingerprintOf(ctx context.Context, pair Pair, c *lifecycle.Copy) (parity.Fi
 	return print, nil
 }
 
-// subject is what of the workload is in one instance.
-func subject(c *lifecycle.Copy, i *instances.Instance) fingerprint.Subject {
+// observed is what of the workload is in one instance.
+func observed(c *lifecycle.Copy, i *instances.Instance) fingerprint.Subject {
 	pack := c.Pack(i)
 	s := fingerprint.Subject{
 		Instance: i.Instance, Env: i.Env(),

@@ -45,7 +45,7 @@ func (r *Runner) spreadOverLoopback(all []*participant) {
 // collides says whether the servers run twice at one address: one that tare does not
 // choose, or a machine's own at which they are reached.
 func (p *participant) collides() bool {
-	pack := p.job.workload.Pack
+	pack := p.pack()
 	return len(p.sharing) > 0 && len(pack.Servers) > 0 && (!pack.ServersUseAddress() || p.group.Network != nil)
 }
 

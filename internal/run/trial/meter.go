@@ -2,9 +2,7 @@ package trial
 
 import (
 	"context"
-	"slices"
 	"strings"
-	"time"
 
 	"tare/internal/agent"
 	"tare/internal/base/lists"
@@ -14,14 +12,17 @@ import (
 	"tare/internal/usage"
 )
 
-// meters count what the measured instances use while the drivers run.
+// meters count what the measured instances use while the drivers run: by a timer in a
+// trial of one sample, and at the edges of samples that alternate with others.
 type meters struct {
 	instances []*instances.Instance
 	copies    []int // number of the copy that each belongs to; 0 where there is one
 	kernels   []kernelCounters
-	running   []usage.Meter
-	edges     *usage.Edges // of samples that alternate; nil where a timer reads
-	remote    bool         // an instance is on another machine
+	remote    bool                 // an instance is on another machine
+	running   []usage.Meter        // since begin, or since newMeters where there are edges
+	edges     *usage.Edges         // nil where a timer reads
+	startAll  func() []usage.Meter // where a timer reads
+	counted   *metered             // after stop
 }
 
 // metered is what the meters counted.
@@ -36,31 +37,61 @@ type kernelCounters struct {
 	before map[string]string
 }
 
-// startMeters starts the meters of all instances of the copies that are not on
-// the host. callback is called once for each.
-func startMeters(ctx context.Context, copies []instances.Roles, every time.Duration, callback func() func(usage.Reading)) *meters {
-	m, watched := newMeters(ctx, copies)
-	m.running = environment.Meters(watched, every, func(int) func(usage.Reading) { return callback() })
-	return m
-}
-
-// openEdges is startMeters for several samples that alternate with those of
-// other environments.
-func openEdges(ctx context.Context, copies []instances.Roles, cores []int, callback func() func(usage.Reading)) *meters {
-	m, watched := newMeters(ctx, copies)
-	m.running, m.edges = environment.EdgeMeters(watched, cores, func(int) func(usage.Reading) { return callback() })
-	m.remote = slices.ContainsFunc(watched, onAnother)
-	return m
-}
-
 // onAnother reports whether an instance is on another machine.
 func onAnother(i environment.Instance) bool { _, is := i.(environment.Metered); return is }
 
 // stolenElsewhere is the time stolen from an instance on another machine.
 var stolenElsewhere = usage.Absent("only the counters of this machine are read, and an instance is on another")
 
-// endSample ends a sample whose beginning the edges have read.
-func (m *meters) endSample() usage.Edge {
+// newMeters finds what of a participant is metered, and reads the counters of the kernels
+// inside.
+func newMeters(ctx context.Context, p *participant) *meters {
+	m, all := &meters{}, p.group.Copies
+	for n, roles := range all {
+		for _, i := range roles.Instances() {
+			if i.Tested() {
+				m.instances = append(m.instances, i)
+				m.copies = append(m.copies, map[bool]int{true: n + 1}[len(all) > 1])
+			}
+		}
+	}
+	here := usage.Boot()
+	var watched []environment.Instance
+	for _, i := range m.instances {
+		k := kernelCounters{boot: bootID(ctx, i.Agent())}
+		if k.boot != here {
+			k.before = readFiles(ctx, i.Agent(), usage.InsideFiles)
+		}
+		m.kernels, watched = append(m.kernels, k), append(watched, i.Instance)
+		m.remote = m.remote || onAnother(i.Instance)
+	}
+	each := func(int) func(usage.Reading) {
+		if p.run.Watch == nil {
+			return nil
+		}
+		return p.run.Watch(p.slot.Node, p.slot.Environment, p.slot.Workload)
+	}
+	if p.alternates() {
+		m.running, m.edges = environment.EdgeMeters(watched, p.spec.request.Cores, each)
+	}
+	m.startAll = func() []usage.Meter { return environment.Meters(watched, p.run.plan.Sampling.Every(), each) }
+	return m
+}
+
+// begin begins a sample.
+func (m *meters) begin() {
+	if m.edges != nil {
+		m.edges.Begin()
+	} else {
+		m.running = m.startAll()
+	}
+}
+
+// end ends a sample, and where a timer reads the meters.
+func (m *meters) end(ctx context.Context) usage.Edge {
+	if m.edges == nil {
+		return usage.Edge{CPU: m.stop(ctx).usage.CPU()}
+	}
 	took := m.edges.End()
 	if m.remote {
 		took.Steal = stolenElsewhere
@@ -69,46 +100,22 @@ func (m *meters) endSample() usage.Edge {
 	return took
 }
 
-// newMeters finds what is metered, and reads the counters of the kernels inside.
-func newMeters(ctx context.Context, copies []instances.Roles) (m *meters, watched []environment.Instance) {
-	m = &meters{}
-	for n, roles := range copies {
-		number := 0
-		if len(copies) > 1 {
-			number = n + 1
-		}
-		for _, i := range roles.Instances() {
-			if i.Tested() {
-				m.instances, m.copies = append(m.instances, i), append(m.copies, number)
-			}
-		}
-	}
-	here := usage.Boot()
-	for _, i := range m.instances {
-		k := kernelCounters{boot: bootID(ctx, i.Agent())}
-		if k.boot != here {
-			k.before = readFiles(ctx, i.Agent(), usage.InsideFiles)
-		}
-		m.kernels = append(m.kernels, k)
-		watched = append(watched, i.Instance)
-	}
-	return m, watched
-}
-
-// stop ends the meters.
+// stop ends the meters. A later call returns the same.
 func (m *meters) stop(ctx context.Context) metered {
+	if m.counted != nil {
+		return *m.counted
+	}
 	if m.edges != nil {
 		m.edges.Close()
 	}
 	usages := lists.Map(m.running, usage.Meter.Stop)
-	for n, k := range m.kernels {
-		usages[n].Inside = k.since(ctx, m.instances[n].Agent(), usages[n].Host)
-	}
-	all := metered{usage: usage.Sum(usages...)}
+	m.counted = &metered{}
 	for n, meter := range m.running {
-		all.series = append(all.series, rundir.InstanceSeries{Instance: m.instances[n].Name, Copy: m.copies[n], Series: meter.Series()})
+		usages[n].Inside = m.kernels[n].since(ctx, m.instances[n].Agent(), usages[n].Host)
+		m.counted.series = append(m.counted.series, rundir.InstanceSeries{Instance: m.instances[n].Name, Copy: m.copies[n], Series: meter.Series()})
 	}
-	return all
+	m.counted.usage = usage.Sum(usages...)
+	return *m.counted
 }
 
 // since is what the kernel inside counted since the drivers started.

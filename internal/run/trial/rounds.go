@@ -54,7 +54,7 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 				p.halfSample(ctx, number, position)
 			})
 		}
-		if after != nil && ctx.Err() == nil {
+		if after != nil && all[0].alternates() && ctx.Err() == nil {
 			after(number, lists.Map(lists.Filter(all, (*participant).takesPart), func(p *participant) rundir.Trial { return p.trial }))
 		}
 		took = time.Since(began)
@@ -80,10 +80,10 @@ func halve(all []*participant) bool {
 		if !p.takesPart() {
 			continue
 		}
-		if p.fromStart() || p.search != nil || p.meters.remote || p.plan.Sampling.Syscalls {
+		if !p.alternates() || p.fromStart() || p.search != nil || p.meters.remote || p.run.plan.Sampling.Syscalls {
 			return false
 		}
-		if p.trial.HalfShare = p.workload.Halve(); p.trial.HalfShare == 0 {
+		if p.trial.HalfShare = p.session.Halve(); p.trial.HalfShare == 0 {
 			for _, p := range all {
 				p.trial.HalfShare = 0
 			}
@@ -101,11 +101,11 @@ func (p *participant) halfSample(ctx context.Context, number, position int) {
 		p.fail(number, err)
 		return
 	}
-	s, err := p.workload.HalfSample(ctx)
+	s, err := p.session.HalfSample(ctx)
 	p.wait(ctx)
 	var f figures
 	if err == nil {
-		f, err = figuresOf(p.job.workload.Pack.Metrics, s, p.group.Starts, usage.Absent("samples of half the length are not metered"))
+		f, err = figuresOf(p.pack().Metrics, s, p.group.Starts, usage.Absent("samples of half the length are not metered"))
 	}
 	if err != nil {
 		p.halfFailed = true
@@ -113,61 +113,75 @@ func (p *participant) halfSample(ctx context.Context, number, position int) {
 		return
 	}
 	p.trial.HalfRounds = append(p.trial.HalfRounds, rundir.Round{
-		Number: number, Position: position, Metrics: withoutPercentiles(f.Copy, p.job.workload.Pack.Metrics).Metrics, HostSeconds: f.host, GuestSeconds: f.guest,
+		Number: number, Position: position, Metrics: withoutPercentiles(f.Copy, p.pack().Metrics).Metrics, HostSeconds: f.host, GuestSeconds: f.guest,
 	})
 }
 
 // sample takes one sample. Its failure fails this trial alone.
 func (p *participant) sample(ctx context.Context, number, position int) {
 	defer p.timed()()
-	if err := p.group.Thaw(ctx); err != nil {
+	if err := p.takeSample(ctx, number, position); err != nil {
 		p.fail(number, err)
-		return
+	}
+}
+
+func (p *participant) takeSample(ctx context.Context, number, position int) error {
+	if err := p.group.Thaw(ctx); err != nil {
+		return err
 	}
 	rate := 0.0
 	if p.search != nil {
 		rate = p.search.Next()
-		if err := p.workload.SetRate(rate); err != nil {
-			p.fail(number, err)
-			return
+		if err := p.session.SetRate(rate); err != nil {
+			return err
 		}
 	}
-	p.meters.edges.Begin()
-	s, err := p.workload.Sample(ctx)
-	took := p.meters.endSample()
+	p.meters.begin()
+	s, err := p.session.Sample(ctx)
+	took := p.meters.end(ctx)
 	p.wait(ctx)
 	if err != nil {
-		p.fail(number, err)
-		return
+		return err
 	}
-	f, err := figuresOf(p.job.workload.Pack.Metrics, s, p.group.Starts, took.CPU)
+	f, err := figuresOf(p.pack().Metrics, s, p.group.Starts, took.CPU)
 	if err != nil {
-		p.fail(number, err)
-		return
+		return err
 	}
 	var probe *capacity.Probe
 	if p.search != nil {
-		found, err := p.job.workload.Find.Criteria.Judge(rate, f.outputs[0].Metrics)
-		if err != nil {
-			p.fail(number, err)
-			return
+		if probe, err = p.judge(rate, f.outputs[0].Metrics, took.CPU); err != nil {
+			return err
 		}
-		if requests := f.outputs[0].Metrics[p.job.workload.Pack.Operations]; took.CPU.Missing == "" && requests > 0 {
-			found.CPU = took.CPU.Value / requests
-		}
-		p.search.Add(found)
-		probe = &found
 	}
-	p.addRound(number, position, f, took)
-	p.trial.Rounds[len(p.trial.Rounds)-1].Probe = probe
+	if !p.alternates() && len(s.Copies) == 1 {
+		p.record.Warn(addSeries(&p.trial, s.Copies[0])...)
+	}
+	p.addRound(number, position, f, took, probe)
+	return nil
 }
 
-// addRound adds a round with the time that was stolen during its sample.
-func (p *participant) addRound(number, position int, f figures, took usage.Edge) {
-	p.rounds = append(p.rounds, f)
-	own := withoutPercentiles(f.Copy, p.job.workload.Pack.Metrics)
+// judge adds a sample to the search.
+func (p *participant) judge(rate float64, metrics map[string]float64, cpu usage.Figure) (*capacity.Probe, error) {
+	found, err := p.spec.workload.Find.Criteria.Judge(rate, metrics)
+	if err != nil {
+		return nil, err
+	}
+	if requests := metrics[p.pack().Operations]; cpu.Missing == "" && requests > 0 {
+		found.CPU = cpu.Value / requests
+	}
+	p.search.Add(found)
+	return &found, nil
+}
+
+// addRound adds a sample with the time that was stolen during it. In a trial of its own
+// it is no round, but the trial.
+func (p *participant) addRound(number, position int, f figures, took usage.Edge, probe *capacity.Probe) {
+	if p.rounds = append(p.rounds, f); !p.alternates() {
+		return
+	}
+	own := withoutPercentiles(f.Copy, p.pack().Metrics)
 	round := rundir.Round{
-		Number: number, Position: position, Metrics: own.Metrics, Missing: own.Missing, HostSeconds: f.host, GuestSeconds: f.guest,
+		Number: number, Position: position, Metrics: own.Metrics, Missing: own.Missing, HostSeconds: f.host, GuestSeconds: f.guest, Probe: probe,
 	}
 	if took.Steal.Missing == "" {
 		round.StealSeconds, p.trial.StealSource = &took.Steal.Value, took.StealSource
@@ -177,18 +191,22 @@ func (p *participant) addRound(number, position int, f figures, took usage.Edge)
 
 // wait lets the instances wait as the design says.
 func (p *participant) wait(ctx context.Context) {
-	if p.plan.Design.Waiting == study.Frozen {
+	if p.alternates() && p.run.plan.Design.Waiting == study.Frozen {
 		p.record.Warn(p.group.Freeze(ctx)...)
 	}
 }
 
 // summarize makes the trial's metrics and times of its rounds.
 func (p *participant) summarize() {
-	t, pack := &p.trial, p.job.workload.Pack
+	t, pack := &p.trial, p.pack()
 	for _, f := range p.rounds {
 		t.HostSeconds, t.GuestSeconds = t.HostSeconds+f.host, t.GuestSeconds+f.guest
 	}
-	if len(p.rounds) == 0 {
+	switch {
+	case len(p.rounds) == 0:
+		return
+	case !p.alternates():
+		t.Metrics, t.Missing, t.Copies = p.rounds[0].Metrics, p.rounds[0].Missing, p.rounds[0].copies
 		return
 	}
 	samples := fmt.Sprintf("%d samples", len(p.rounds))

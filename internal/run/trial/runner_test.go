@@ -69,7 +69,10 @@ func newRunner(t *testing.T, pack workload.Pack, levels ...study.Level) (*Runner
 // single makes a trial of its own.
 func single(ctx context.Context, r *Runner, slot schedule.Slot) (rundir.Trial, error) {
 	trials, err := r.Run(ctx, schedule.Batch{Slots: []schedule.Slot{slot}})
-	return trials[0], err
+	if err != nil {
+		return rundir.Trial{}, err
+	}
+	return trials[0], nil
 }
 
 func slot(environment, level, fresh string) schedule.Slot {
@@ -240,11 +243,11 @@ func TestAFingerprintIsTakenAtTheFirstLevelOfEachPair(t *testing.T) {
 		want               bool
 	}{{"a", "n=1", true}, {"a", "n=2", false}, {"old", "n=1", false}} {
 		level, _ := w.Level(c.level)
-		if got := f.claim(Pair{c.environment, "web", ""}, job{workload: w, level: level}); got != c.want {
+		if got := f.claim(Pair{c.environment, "web", ""}, spec{workload: w, level: level}); got != c.want {
 			t.Errorf("%s at %s: %t", c.environment, c.level, got)
 		}
 	}
-	first := job{workload: w, level: w.Levels[0]}
+	first := spec{workload: w, level: w.Levels[0]}
 	if !f.claim(Pair{"old", "web", "node-2"}, first) {
 		t.Error("the fingerprint of another node counts")
 	}

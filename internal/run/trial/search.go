@@ -8,46 +8,45 @@ import (
 	"slices"
 
 	"tare/internal/base/lists"
-	"tare/internal/run/trial/lifecycle"
 	"tare/internal/rundir"
-	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/workload"
 	"tare/internal/workload/capacity"
 )
 
 // capacities that were found, of each block. The searches of later blocks start from the
 // last one, and the rate at a share of the capacity is one of their median.
-type capacities map[cell][]float64
+type capacities map[subject.Cell][]float64
 
 // learn keeps the capacity of a trial.
 func (c capacities) learn(t rundir.Trial) {
 	if rate := t.Metrics[workload.Capacity]; t.Status == rundir.OK && rate > 0 {
-		at := cell{t.Environment, t.Workload, t.Level, true}
-		c[at] = append(c[at], rate)
+		c[t.Cell()] = append(c[t.Cell()], rate)
 	}
 }
 
 // setLoad sets the rate of a workload that runs at a share of the baseline's capacity:
 // the same in all environments of a block.
-func (r *Runner) setLoad(w *lifecycle.Workload, t *rundir.Trial, load *study.AtLoad) error {
+func (p *participant) setLoad() error {
+	load, baseline := p.spec.level.Load, p.run.plan.Baseline
 	if load == nil {
 		return nil
 	}
-	found := r.capacities[cell{r.plan.Baseline, load.Workload, load.Level, true}]
+	found := p.run.capacities[subject.Cell{Environment: baseline, Workload: load.Workload, Level: load.Level}]
 	if len(found) == 0 {
-		return fmt.Errorf("load=%s: the capacity of %s is not known: no search of %s has found it", load.Share, r.plan.Baseline, load.Workload)
+		return fmt.Errorf("load=%s: the capacity of %s is not known: no search of %s has found it", load.Share, baseline, load.Workload)
 	}
-	t.Rate = capacity.AtShare(float64(load.Share), found)
-	return w.SetRate(t.Rate)
+	p.trial.Rate = capacity.AtShare(float64(load.Share), found)
+	return p.session.SetRate(p.trial.Rate)
 }
 
 // checkSent looks whether the driver kept the rate of a share of the capacity: if it did
 // not in most samples, the trial has no figures.
 func (p *participant) checkSent() error {
-	if p.trial.Rate == 0 || len(p.rounds) == 0 {
+	if p.trial.Rate == 0 || len(p.trial.Rounds) == 0 {
 		return nil
 	}
-	sent := lists.Map(p.rounds, func(f figures) float64 { return f.Metrics[p.job.workload.Pack.OpenLoop.Sent] })
+	sent := lists.Map(p.rounds, func(f figures) float64 { return f.Metrics[p.pack().OpenLoop.Sent] })
 	late := len(lists.Filter(sent, func(rate float64) bool { return !capacity.Kept(rate, p.trial.Rate) }))
 	text := fmt.Sprintf("the driver could not keep its rate of %.0f/s in %d of %d samples: it sent %.0f/s", p.trial.Rate, late, len(sent), slices.Min(sent))
 	switch {
@@ -63,15 +62,13 @@ func (p *participant) checkSent() error {
 // where a first, coarse search ends. That begins at what was found in another
 // environment, or at the rate of the parameters.
 func (p *participant) startSearch(ctx context.Context) error {
-	from, most := p.job.workload.Pack.Rates(p.job.level.Parameters)
-	if known := p.capacities[p.job.cell]; len(known) > 0 {
+	from, most := p.pack().Rates(p.spec.level.Parameters)
+	if known := p.run.capacities[p.spec.key.Cell]; len(known) > 0 {
 		p.search = capacity.NewBlock(known[len(known)-1], most)
 		return nil
 	}
-	for _, name := range p.ranked() {
-		like := p.job.cell
-		like.environment = name
-		if known := p.starting[like]; len(known) > 0 {
+	for _, name := range p.run.ranked() {
+		if known := p.run.starting[p.spec.key.In(name)]; len(known) > 0 {
 			from = known[0]
 			break
 		}
@@ -79,24 +76,24 @@ func (p *participant) startSearch(ctx context.Context) error {
 	bracket := capacity.Bracket{From: from, Most: most}
 	rate, found := bracket.Next()
 	for ; !found; rate, found = bracket.Next() {
-		if err := p.workload.SetRate(rate); err != nil {
+		if err := p.session.SetRate(rate); err != nil {
 			return err
 		}
-		s, err := p.workload.Try(ctx)
+		s, err := p.session.Try(ctx)
 		if err != nil {
 			return fmt.Errorf("finding a first rate, with %.0f/s: %w", rate, err)
 		}
 		o, err := copyFigures(s.Copies[0], p.group.Starts[0])
 		var probe capacity.Probe
 		if err == nil {
-			probe, err = p.job.workload.Find.Criteria.Judge(rate, o.Metrics)
+			probe, err = p.spec.workload.Find.Criteria.Judge(rate, o.Metrics)
 		}
 		if err != nil {
 			return fmt.Errorf("finding a first rate: %w", err)
 		}
 		bracket.Add(probe)
 	}
-	p.starting[p.job.cell] = []float64{rate}
+	p.run.starting[p.spec.key.Cell] = []float64{rate}
 	p.search = capacity.NewBlock(rate, most)
 	return nil
 }
@@ -104,9 +101,9 @@ func (p *participant) startSearch(ctx context.Context) error {
 // endSearch makes the trial's metrics of its probes: what was measured at several
 // rates has no value but the capacity, and what operations cost.
 func (p *participant) endSearch() error {
-	operations := p.job.workload.Pack.Operations
+	operations := p.pack().Operations
 	maps.DeleteFunc(p.trial.Metrics, func(name string, _ float64) bool {
-		return name != operations && p.job.workload.Pack.Metric(name) == nil
+		return name != operations && p.pack().Metric(name) == nil
 	})
 	p.trial.Missing = nil
 	rate, err := capacity.Estimate(p.search.Probes())

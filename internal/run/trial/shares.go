@@ -21,7 +21,7 @@ type shares struct {
 // round.
 func sharesOf(batch schedule.Batch, all []*participant) *shares {
 	within := batch.Slots[0].Within
-	if plan := all[0].plan; within == 0 || plan.Design.Budget == 0 || len(plan.Steps) > 0 || len(all) < 3 {
+	if plan := all[0].run.plan; within == 0 || plan.Design.Budget == 0 || len(plan.Steps) > 0 || len(all) < 3 {
 		return nil
 	}
 	return &shares{all, within / time.Duration(len(all))}
@@ -31,9 +31,9 @@ func sharesOf(batch schedule.Batch, all []*participant) *shares {
 func (s *shares) more(int) bool { return slices.ContainsFunc(s.all, s.takesPart) }
 
 func (s *shares) takesPart(p *participant) bool {
-	if p.trial.Environment == p.plan.Baseline {
+	if p.trial.Environment == p.run.plan.Baseline {
 		return p.takesPart() && (len(p.rounds) == 0 || slices.ContainsFunc(s.all, func(other *participant) bool {
-			return other.trial.Environment != p.plan.Baseline && s.takesPart(other)
+			return other.trial.Environment != p.run.plan.Baseline && s.takesPart(other)
 		}))
 	}
 	done := len(p.rounds)

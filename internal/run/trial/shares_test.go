@@ -29,7 +29,7 @@ func TestAnEnvironmentWithLongSamplesLeavesRoundsToTheOthers(t *testing.T) {
 		for _, text := range strings.Fields(samples) {
 			name, length, _ := strings.Cut(text, "=")
 			lengths[name], _ = time.ParseDuration(length + "s")
-			all = append(all, &participant{Runner: &Runner{plan: plan}, trial: rundir.Trial{Environment: name}})
+			all = append(all, &participant{run: &Runner{plan: plan}, trial: rundir.Trial{Environment: name}})
 			batch.Slots = append(batch.Slots, schedule.Slot{Rounds: 16, Within: 30 * time.Second})
 		}
 		got := "no shares"
@@ -51,7 +51,7 @@ func TestAnEnvironmentWithLongSamplesLeavesRoundsToTheOthers(t *testing.T) {
 	}
 	ladder := *plan
 	ladder.Steps = []study.Step{{}}
-	p := &participant{Runner: &Runner{plan: &ladder}}
+	p := &participant{run: &Runner{plan: &ladder}}
 	if sharesOf(schedule.Batch{Slots: []schedule.Slot{{Within: time.Second}}}, []*participant{p, p, p}) != nil {
 		t.Error("rungs of a ladder do not have the same rounds")
 	}

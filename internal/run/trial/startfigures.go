@@ -11,7 +11,6 @@ import (
 	"tare/internal/environment"
 	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
-	"tare/internal/study"
 	"tare/internal/usage"
 	"tare/internal/workload"
 )
@@ -29,37 +28,37 @@ type start struct {
 
 // startFigures makes what is known of a workload that measures starts before its
 // instances are stopped: of each from its phases, and of all together.
-func (r *Runner) startFigures(ctx context.Context, pack workload.Pack, level study.Level, group *instances.Group) (*start, error) {
-	s, err := &start{}, error(nil)
+func (p *participant) startFigures(ctx context.Context) (*start, error) {
+	s, err, group := &start{}, error(nil), p.group
 	var usages []usage.Usage
 	for n, roles := range group.Copies {
 		started := roles.Together()
 		metrics := map[string]float64{workload.StartSeconds: group.Starts[n].Took.Seconds()}
-		for _, p := range started.Phases() {
-			metrics[p.Name] = p.Duration.Seconds()
+		for _, phase := range started.Phases() {
+			metrics[phase.Name] = phase.Duration.Seconds()
 		}
 		s.each = append(s.each, rundir.Copy{Metrics: metrics})
 		usages = append(usages, environment.UsageOfStart(started.Instance))
 	}
 	s.used, s.noJob = usage.Sum(usages...), make([]string, len(s.each))
-	if s.together, err = measureIdle(ctx, pack, level, group); err != nil {
+	if s.together, err = measureIdle(ctx, *p.pack(), p.spec.level, group); err != nil {
 		return s, err
 	}
 	all, n := s.addTimes(group.Starts), len(s.each)
 	s.together[workload.CPUSeconds] = s.used.CPU()
 	s.together[workload.StartCPU] = share(s.used.CPU(), n)
 	s.together[workload.StartRate] = usage.Known(float64(n) / all.Seconds())
-	if pack.Asks(workload.JobSeconds, workload.LifeSeconds) {
-		err = r.runJobs(ctx, s, group)
+	if p.pack().Asks(workload.JobSeconds, workload.LifeSeconds) {
+		err = p.runJobs(ctx, s)
 	}
 	return s, err
 }
 
 // runJobs runs the shortest job in each instance, as a user sees it from outside.
-func (r *Runner) runJobs(ctx context.Context, s *start, group *instances.Group) error {
-	for n, roles := range group.Copies {
+func (p *participant) runJobs(ctx context.Context, s *start) error {
+	for n, roles := range p.group.Copies {
 		began := time.Now()
-		exit, err := roles.Together().Agent().Run(ctx, agent.Command{Argv: []string{"true"}, Env: r.Instances.Image.Env, Timeout: time.Minute})
+		exit, err := roles.Together().Agent().Run(ctx, agent.Command{Argv: []string{"true"}, Env: p.run.Instances.Image.Env, Timeout: time.Minute})
 		took := time.Since(began)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, agent.ErrGone):
@@ -127,12 +126,6 @@ func (s *start) addTimes(starts []instances.Start) time.Duration {
 		}
 	}
 	return all
-}
-
-func addUp(t *rundir.Trial, up []rundir.Point) {
-	for _, point := range up {
-		addPoint(t, instancesUp, point)
-	}
 }
 
 // startSpan is when an instance's start was under way.

@@ -22,97 +22,89 @@ import (
 const instancesUp = "instances_up"
 
 // sampleStart starts the instances of a round and measures that, or with a driver what
-// begins with it. They are stopped again, but those of the last round stay if later
-// workloads of the block use them.
+// begins with it. They are stopped again, unless they stay.
 func (p *participant) sampleStart(ctx context.Context, number, position int, last bool) {
 	defer p.timed()()
-	request := p.request
-	request.Fresh = "trial"
-	p.starts.Begin()
+	request := p.spec.request
+	if p.alternates() {
+		request.Fresh = "trial"
+		p.starts.Begin()
+	}
 	began := time.Now()
-	p.elapse(func() { p.group, p.err = p.pool.Get(ctx, request) })
-	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
-		p.skip(limit.Reason)
+	if p.get(ctx, request); p.skipped {
 		return
 	}
-	if p.err != nil {
-		p.fail(number, p.err)
-		return
-	}
-	p.describeStart(p.group)
 	var s *start
 	var took usage.Edge
-	group, pack := p.group, p.job.workload.Pack
-	if pack.Startup {
+	group := p.group
+	switch {
+	case p.err != nil:
+		p.fail(number, p.err)
+		return
+	case p.pack().Startup:
+		first := p.describe()
 		took = p.endStart()
-		p.elapse(func() { s, p.err = p.measureStart(ctx) })
-	} else {
+		p.elapse(func() { s, p.err = p.measureStart(ctx, first) })
+	default:
+		p.describe()
 		p.err = p.sampleCold(ctx, number, position, began)
 	}
 	if p.err != nil {
 		p.fail(number, p.err)
 	}
-	// A block without a measured stop has no use for instances that stay.
-	stays := last && p.err == nil && p.serves() && !p.group.Lost() && !(pack.Ends() && len(p.rounds) == 0)
 	switch {
-	case stays:
+	case p.staysUp(last) && !group.Lost():
 		p.wait(ctx)
 	case ctx.Err() != nil:
 		p.group = nil // all that is left is stopped
 		return
 	default:
 		p.group = nil
-		p.elapse(func() {
-			if err := p.pool.Release(request); err != nil {
-				p.record.Warn(fmt.Sprintf("after round %d: %s", number, err))
-			}
-		})
+		when := "after the trial"
+		if p.alternates() {
+			when = fmt.Sprintf("after round %d", number)
+		}
+		p.release(request, when)
 	}
 	if s != nil && p.err == nil {
-		s.end(pack, group.Stops)
+		s.end(*p.pack(), group.Stops)
 		p.usages = append(p.usages, s.used)
-		p.addRound(number, position, s.figures, took)
+		p.addRound(number, position, s.figures, took, nil)
 	}
 }
 
-// elapse does what is no overhead of tare.
-func (p *participant) elapse(do func()) {
-	began := time.Now()
-	do()
-	p.elsewhere += time.Since(began)
-}
-
-// describeStart adds the instances of a round to the trial, and what their start
-// showed.
-func (p *participant) describeStart(group *instances.Group) {
-	facts, _ := group.TakeFacts()
-	t := &p.trial
-	if len(p.rounds) == 0 {
-		describe(t, group, facts)
-		p.caution(t, p.record, p.job)
-	} else {
-		if len(t.Instances) == 0 {
-			t.Instances = []string{t.Instance}
-		}
-		t.Instances = append(t.Instances, lists.Map(group.Instances(), func(i *instances.Instance) string { return i.Name })...)
+// staysUp says whether the instances of a start are used further: those of the last
+// round by later workloads of the block.
+func (p *participant) staysUp(last bool) bool {
+	if !p.alternates() {
+		return p.slot.Fresh == "run" || p.slot.Fresh == "block" && !p.pack().Ends()
 	}
-	known := p.record.Warnings()
-	p.record.Warn(lists.Filter(facts.Notes, func(note string) bool { return !slices.Contains(known, note) })...)
+	// A block without a measured stop has no use for instances that stay.
+	return last && p.err == nil && p.serves() && !(p.pack().Ends() && len(p.rounds) == 0)
 }
 
-// measureStart measures the starts of the participant's instances.
-func (p *participant) measureStart(ctx context.Context) (*start, error) {
-	s, err := p.startFigures(ctx, p.job.workload.Pack, p.level, p.group)
+// measureStart measures the starts of the participant's instances; first says whether
+// no trial has used them before.
+func (p *participant) measureStart(ctx context.Context, first bool) (*start, error) {
+	if !first {
+		return nil, fmt.Errorf("the instance %s was started for an earlier trial, so its start is not measured again", p.trial.Instance)
+	}
+	s, err := p.startFigures(ctx)
 	if err == nil && len(p.rounds) == 0 {
-		p.fingerprintStart(ctx, &p.trial, p.record, p.job, p.group)
-		addUp(&p.trial, s.up)
+		p.fingerprintStart(ctx)
+		for _, point := range s.up {
+			addPoint(&p.trial, instancesUp, point)
+		}
 	}
 	return s, err
 }
 
 // endStart reads what the hypervisor took since the begin of the start.
-func (p *participant) endStart() usage.Edge {
-	took := p.starts.End()
+func (p *participant) endStart() (took usage.Edge) {
+	if p.starts == nil {
+		return took
+	}
+	took = p.starts.End()
 	if slices.ContainsFunc(p.group.Measured(), func(i *instances.Instance) bool { return onAnother(i.Instance) }) {
 		took.Steal = stolenElsewhere
 	}
@@ -126,55 +118,53 @@ func (p *participant) sampleCold(ctx context.Context, number, position int, bega
 	if n := len(p.rounds); n > 0 {
 		prefix = fmt.Sprintf("start%d.", n+1)
 	}
-	record := p.Runner.record(p.trial, true, prefix)
+	record := p.run.record(p.trial, true, prefix)
 	defer func() { p.record.Add(record) }()
-	c := p.lifecycle(record, p.job, p.group, p.group.Copies)
-	if found := p.underWay[p.job.cell]; len(found.Amounts) > 0 {
+	c := p.lifecycle(record)
+	if found := p.run.underWay[p.spec.key]; len(found.Amounts) > 0 {
 		c.Load.Known = found
 	}
-	w, err := lifecycle.New(c)
+	session, err := lifecycle.New(c)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, w.Finish(ctx))
-		p.elsewhere += w.Spent()
+		err = errors.Join(err, session.Finish(ctx))
+		p.elsewhere += session.Spent()
 	}()
-	if err := w.Prepare(ctx); err != nil {
+	if err := session.Prepare(ctx); err != nil {
 		return err
 	}
-	if err := w.Calibrate(ctx, p.like(p.job)); err != nil {
+	if err := p.findAmount(ctx, session); err != nil {
 		return err
 	}
-	describeWork(&p.trial, w)
-	p.underWay[p.job.cell] = w.Work()
-	m := openEdges(ctx, p.group.Copies, p.request.Cores, p.callback(&p.trial))
-	m.edges.Begin()
-	s, err := w.Sample(ctx)
-	m.edges.End()
+	m := newMeters(ctx, p)
+	m.begin()
+	s, err := session.Sample(ctx)
+	m.end(ctx)
 	took, lasted := p.endStart(), time.Since(began)
 	metered := m.stop(ctx)
 	p.readings = append(p.readings, metered.series...)
 	if err != nil {
 		return err
 	}
-	f, err := figuresOf(p.job.workload.Pack.Metrics, s, p.group.Starts, metered.usage.CPU())
+	f, err := figuresOf(p.pack().Metrics, s, p.group.Starts, metered.usage.CPU())
 	if err != nil {
 		return err
 	}
 	f.host = lasted.Seconds()
-	p.takeFingerprint(ctx, pairOf(&p.trial), record, p.job, w)
+	p.takeFingerprint(ctx, session)
 	p.usages = append(p.usages, metered.usage)
-	p.addRound(number, position, f, took)
+	p.addRound(number, position, f, took, nil)
 	return nil
 }
 
 // serves says whether another workload of the plan uses the instances of a block
 // that the participant starts.
 func (p *participant) serves() bool {
-	return p.slot.Fresh == "block" && slices.ContainsFunc(p.plan.Workloads, func(w study.Workload) bool {
+	return p.slot.Fresh == "block" && slices.ContainsFunc(p.run.plan.Workloads, func(w study.Workload) bool {
 		return !w.Pack.Startup && w.Fresh == "block" && slices.ContainsFunc(w.Levels, func(l study.Level) bool {
-			return l.Shape.Key() == p.request.Shape.Key()
+			return l.Shape.Key() == p.spec.request.Shape.Key()
 		})
 	})
 }
@@ -193,9 +183,7 @@ func (p *participant) endStarts(ctx context.Context) {
 		p.keepReadings(ctx, p.readings)
 	}
 	if p.group != nil {
-		thawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawTimeout)
-		defer cancel()
-		p.err = errors.Join(p.err, p.group.Thaw(thawing))
+		p.thaw(ctx)
 	}
 }
 

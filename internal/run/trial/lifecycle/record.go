@@ -54,17 +54,24 @@ func (r *Record) Outputs() []rundir.Raw {
 	return slices.Clone(r.raw)
 }
 
-// Add adds the outputs of another record, and its warnings that are new.
-func (r *Record) Add(other *Record) {
-	outputs, warnings := other.Outputs(), other.Warnings()
+// WarnOnce adds warnings that are new.
+func (r *Record) WarnOnce(lines ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.raw = append(r.raw, outputs...)
-	for _, line := range warnings {
+	for _, line := range lines {
 		if !slices.Contains(r.warnings, line) {
 			r.warnings = append(r.warnings, line)
 		}
 	}
+}
+
+// Add adds the outputs of another record, and its warnings that are new.
+func (r *Record) Add(other *Record) {
+	outputs := other.Outputs()
+	r.WarnOnce(other.Warnings()...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.raw = append(r.raw, outputs...)
 }
 
 // Warnings so far, in their order.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tare/internal/run/schedule"
+	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/testing/fakeenv"
@@ -129,12 +130,12 @@ func checkStolen(t *testing.T, one rundir.Trial) {
 }
 
 func TestNothingIsKnownToBeStolenFromAnotherMachine(t *testing.T) {
-	m := openEdges(t.Context(), nil, nil, nil)
+	m := newMeters(t.Context(), &participant{run: &Runner{}, slot: schedule.Slot{Rounds: 1}, group: &instances.Group{}})
 	defer m.edges.Close()
 	for _, remote := range []bool{false, true} {
 		m.remote = remote
-		m.edges.Begin()
-		if took := m.endSample(); (took.Steal.Missing != "") != remote {
+		m.begin()
+		if took := m.end(t.Context()); (took.Steal.Missing != "") != remote {
 			t.Errorf("on another machine: %t, %v was stolen", remote, took.Steal)
 		}
 	}
