@@ -22,54 +22,66 @@ import (
 	"tare/internal/usage"
 )
 
-// Registration declares a kind.
+// Registration declares a kind. Kind, About, Options, Requires and New are needed.
 type Registration struct {
 	Kind  string // the YAML key: "docker"
 	About string // one line for doctor and `tare ls environments`
-	// Options returns a pointer to a fresh option struct with every default
-	// filled in. Its fields carry yaml and json tags; it may implement
-	// interface{ Validate() error }.
+	// Options returns a pointer to a fresh option struct with every default filled in.
+	// Its fields carry yaml and json tags; it may implement interface{ Validate() error }.
 	Options func() any
 	// Requires lists what must hold before New can work with these options. tare
 	// doctor prints it, and a run skips environments that do not meet it.
 	Requires func(options any) []Requirement
-	// Hosts reports that instances are machines that boot the image with their own
-	// kernel and show the request's disks, so that other environments can run in them
-	// (inside:).
-	Hosts bool
-	// Placed reports that the environments of the kind are Placed.
-	Placed bool
-	// Needs returns what the kind needs on a machine that another environment started
-	// for it; nil for nothing.
-	Needs func(options any) (Needs, error)
-	// Mounts returns why instances with these options cannot have directories of this
-	// machine (Request.Mounts). nil: no instance of the kind can.
-	Mounts func(options any) error
-	// Limits returns why instances with these options cannot have limits that a study
-	// sets, an error for each. nil: they can, or say so when they are started.
-	Limits func(options any, l Limits) []error
-	// MemoryMounts returns why the mounts cannot be directories in memory. nil: in no
-	// instance of the kind they can.
-	MemoryMounts func(options any) error
-	// NoCores: instances cannot be restricted to cores by number, since others choose the
-	// machines that they run on.
-	NoCores bool
-	// Networks names what the networks of an environment with these options are part of,
-	// such as an engine, so that instances of all kinds with the same answer can join one;
-	// "" is nothing that others join. settled are the options with which that is certain.
-	// nil: no other kind can join.
-	Networks func(options any) (of string, settled any)
-	// New makes an environment. It starts nothing.
+	// New makes an environment of valid options. It starts nothing.
 	New func(options any) (Environment, error)
+	// Capabilities are what instances with these options can have. nil: nothing.
+	Capabilities func(options any) Capabilities
 	// Parts of the kind that a ladder can switch separately (tare explain).
 	Parts Parts
-	// Sweep removes everything with tare's label for whose owner dead reports true,
-	// and nothing else. It returns a line for each thing that it removed. nil: the kind
-	// leaves only what cleanup.Sweep finds.
+	// Needs returns what the kind needs on a machine that another environment started
+	// for it. nil: nothing.
+	Needs func(options any) (Needs, error)
+	// Sweep removes everything with tare's label for whose owner dead reports true, and
+	// returns a line for each thing that it removed. nil: the kind leaves only what
+	// cleanup.Sweep finds, which are processes, cgroups, mounts and directories.
 	Sweep func(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error)
 	// Forget removes the kind's copies of images that tare loaded, except those for whose
 	// digest keep reports true, and returns a line for each. nil: it has no copies.
 	Forget func(ctx context.Context, keep func(digest string) bool) ([]string, error)
+}
+
+// Capabilities are what instances of a kind can have with some options. The zero value
+// is what every kind can do.
+type Capabilities struct {
+	// Hosts: instances are machines that boot the image with their own kernel and show
+	// the request's disks, so that other environments can run in them (inside:).
+	Hosts bool
+	// Placed: the environments of the kind are Placed.
+	Placed bool
+	// NoCores: instances cannot be restricted to cores by number, since others choose the
+	// machines that they run on.
+	NoCores bool
+	// Mounts: instances can have directories of this machine (Request.Mounts), and with
+	// MemoryMounts directories in memory. The reasons are for options without what the
+	// kind has with others.
+	Mounts, MemoryMounts           bool
+	WhyNoMounts, WhyNoMemoryMounts string
+	// CannotLimit returns an error for each limit that instances cannot have. nil: they
+	// can have all, or say so when they are started.
+	CannotLimit func(l Limits) []error
+	// SharedNetwork names what the networks of the environment are part of, such as an
+	// engine: instances of all kinds with the same answer can join one. "": no other kind
+	// can join. Resolved are the options that guarantee it, nil for these.
+	SharedNetwork string
+	Resolved      any
+	// PortsOption is the option that lists the TCP ports at which alone instances can be
+	// reached, "" without such a restriction.
+	PortsOption string
+	Ports       []int
+	// ImageName is the name that the one image of all roles has on other machines, and
+	// ImageNames are those of several by their references; "recipe" is one that tare makes.
+	ImageName  string
+	ImageNames map[string]string
 }
 
 // Requirement is one thing that an environment needs.
@@ -136,7 +148,7 @@ type Request struct {
 	// Network that the instance joins in addition to its options; nil for none. It
 	// was made by the same environment.
 	Network Network
-	// Mounts of directories and files of this machine; only for kinds with Mounts.
+	// Mounts of directories and files; only for instances that can have them (Capabilities).
 	Mounts []Mount
 	// Disks of the instance in addition to its own; only for kinds with Hosts.
 	Disks []Disk
@@ -345,7 +357,29 @@ func Register(r Registration) {
 	if _, twice := registry[r.Kind]; twice {
 		panic(fmt.Sprintf("environment kind %q is registered twice", r.Kind))
 	}
+	made := r.New
+	r.New = func(options any) (Environment, error) {
+		if v, can := options.(interface{ Validate() error }); can {
+			if err := v.Validate(); err != nil {
+				return nil, err
+			}
+		}
+		return made(options)
+	}
 	registry[r.Kind] = r
+}
+
+// CapabilitiesOf a kind with these options, or with its defaults where they are nil; none
+// of an unknown kind.
+func CapabilitiesOf(kind string, options any) Capabilities {
+	r, known := registry[kind]
+	if !known || r.Capabilities == nil {
+		return Capabilities{}
+	}
+	if options == nil {
+		options = r.Options()
+	}
+	return r.Capabilities(options)
 }
 
 // Lookup finds the registration of a kind.
@@ -460,21 +494,6 @@ type Elsewhere interface {
 	// Loopback names the machine, by its address if that is known, whose loopback the
 	// instance shares with what else runs there; "" if it has its own.
 	Loopback() string
-}
-
-// Publishing is implemented by options that make an instance reachable only at some
-// ports.
-type Publishing interface {
-	// Publishes returns these TCP ports and the key of the option that lists them; no key
-	// without such a restriction.
-	Publishes() (key string, ports []int)
-}
-
-// Renaming is implemented by options with the names by which other machines have images.
-type Renaming interface {
-	// Renames returns the name of the one image of all roles, "" for none, and the names of
-	// several by their references; "recipe" is one that tare makes.
-	Renames() (one string, each map[string]string)
 }
 
 // Sweepers are those of all kinds, for cleanup.Sweep.

@@ -99,18 +99,25 @@ var ErrNoMounts = errors.New("its instances have disks of their own, with which 
 
 // CheckMounts returns why instances of a kind with these options cannot have mounts.
 func CheckMounts(kind string, options any) error {
-	r, ok := registry[kind]
-	if !ok || r.Mounts == nil {
-		return ErrNoMounts
+	c := CapabilitiesOf(kind, options)
+	switch {
+	case c.Mounts:
+		return nil
+	case c.WhyNoMounts != "":
+		return errors.New(c.WhyNoMounts)
 	}
-	return r.Mounts(options)
+	return ErrNoMounts
 }
 
 // CheckMemoryMounts returns why instances of a kind with these options cannot have
 // directories in memory.
 func CheckMemoryMounts(kind string, options any) error {
-	if r := registry[kind]; r.MemoryMounts != nil {
-		return r.MemoryMounts(options)
+	c := CapabilitiesOf(kind, options)
+	switch {
+	case c.MemoryMounts:
+		return nil
+	case c.WhyNoMemoryMounts != "":
+		return errors.New(c.WhyNoMemoryMounts)
 	}
 	return fmt.Errorf("kind %s has no directories in memory: leave out tmpfs, or the environment", kind)
 }

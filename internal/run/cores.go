@@ -19,7 +19,7 @@ func TooWide(plan *study.Plan, cores int) error {
 	var names []string
 	widest, here := 0.0, false
 	for _, e := range plan.Environments {
-		if r, _ := environment.Lookup(e.Kind); e.Inside != nil || e.Host != "" || plan.OnHosts() || r.Placed {
+		if e.Inside != nil || e.Host != "" || plan.OnHosts() || environment.CapabilitiesOf(e.Kind, nil).Placed {
 			continue
 		}
 		here = true

@@ -30,10 +30,11 @@ var cluster struct {
 
 func init() {
 	environment.Register(environment.Registration{
-		Kind: "spread", About: "bare, on the nodes of a cluster", Placed: true,
-		Options:  func() any { return &spread{} },
-		Requires: func(any) []environment.Requirement { return nil },
-		New:      func(o any) (environment.Environment, error) { return o.(*spread), nil },
+		Kind: "spread", About: "bare, on the nodes of a cluster",
+		Capabilities: func(any) environment.Capabilities { return environment.Capabilities{Placed: true} },
+		Options:      func() any { return &spread{} },
+		Requires:     func(any) []environment.Requirement { return nil },
+		New:          func(o any) (environment.Environment, error) { return o.(*spread), nil },
 	})
 }
 

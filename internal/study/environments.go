@@ -147,3 +147,13 @@ func (e Environment) Decode() (any, error) {
 	}
 	return options, nil
 }
+
+// Capabilities are what instances of the environment can have; none with options that do
+// not fit the kind.
+func (e Environment) Capabilities() environment.Capabilities {
+	options, err := e.Decode()
+	if err != nil {
+		return environment.Capabilities{}
+	}
+	return environment.CapabilitiesOf(e.Kind, options)
+}

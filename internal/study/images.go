@@ -74,7 +74,7 @@ func (p *Plan) ImageNames(onHost bool) (names []string) {
 // imagesIn are the references of the images that an environment runs; of a kind that is
 // placed also those of roles on the host, which run beside it.
 func (p *Plan) imagesIn(e Environment) (references []string) {
-	kind, _ := environment.Lookup(e.Kind)
+	placed := environment.CapabilitiesOf(e.Kind, nil).Placed
 	add := func(image string) {
 		source, own := p.Images[image]
 		if !own {
@@ -94,7 +94,7 @@ func (p *Plan) imagesIn(e Environment) (references []string) {
 				for _, r := range s.Roles {
 					here := !r.InBaseline || e.Name == p.Baseline
 					if r.OnHost {
-						here = kind.Placed
+						here = placed
 					}
 					if here {
 						add(r.Image)
@@ -111,15 +111,8 @@ func (p *Plan) imagesIn(e Environment) (references []string) {
 // for several images: each role would run in the image of that name.
 func checkNames(root strictyaml.Node, plan *Plan) {
 	for _, e := range plan.Environments {
-		options, err := e.Decode()
-		if err != nil {
-			continue // reported already
-		}
-		renaming, can := options.(environment.Renaming)
-		if !can {
-			continue
-		}
-		one, each := renaming.Renames()
+		can := e.Capabilities()
+		one, each := can.ImageName, can.ImageNames
 		runs := plan.imagesIn(e)
 		option := func(key string) strictyaml.Node {
 			at := root.At("environments", e.Name)

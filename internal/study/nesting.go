@@ -150,11 +150,11 @@ func nestingProblem(name, outer string, inside map[string]string, environments [
 		}
 	}
 	o := environments[indexOf(environments, outer)]
-	registration, known := environment.Lookup(o.Kind)
+	_, known := environment.Lookup(o.Kind)
 	switch {
 	case !known:
 		return "" // said already
-	case !registration.Hosts:
+	case !environment.CapabilitiesOf(o.Kind, nil).Hosts:
 		return "the instances of " + outer + " (kind " + o.Kind + ") cannot contain other environments; those of these kinds can: " + strings.Join(hosting(), ", ")
 	case inside[outer] != "":
 		return outer + " is inside " + inside[outer] + " itself, and at most two levels are possible"
@@ -167,7 +167,7 @@ func nestingProblem(name, outer string, inside map[string]string, environments [
 // hosting are the kinds whose instances are machines that others can run in.
 func hosting() (kinds []string) {
 	for _, kind := range environment.Kinds() {
-		if r, _ := environment.Lookup(kind); r.Hosts {
+		if environment.CapabilitiesOf(kind, nil).Hosts {
 			kinds = append(kinds, kind)
 		}
 	}

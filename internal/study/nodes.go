@@ -141,18 +141,19 @@ func resolveNodes(root strictyaml.Node, s nodesSection, parallel *int, plan *Pla
 		root.At("design", "order").Problemf("order: sequential runs all blocks of an environment before the next, so they cannot run side by side on several nodes")
 	}
 	for _, e := range plan.Environments {
-		registration, known := environment.Lookup(e.Kind)
+		_, known := environment.Lookup(e.Kind)
+		placed := environment.CapabilitiesOf(e.Kind, nil).Placed
 		of := root.At("environments", e.Name)
 		switch {
 		case !known: // said already
 		case hosts == 0 && others == 0 && len(s.Names) > 0:
-		case hosts > 0 && registration.Placed:
+		case hosts > 0 && placed:
 			of.ProblemAtKey("%s: kind %s runs on nodes of its cluster, and nodes: names hosts", e.Name, e.Kind)
 		case hosts > 0 && e.Host != "":
 			of.At("host").ProblemAtKey("host: nodes: puts all environments of a block onto one host; leave host: out")
 		case hosts > 0 && e.Inside != nil:
 			of.At("inside").ProblemAtKey("inside: only instances that are started on this machine can contain others, and nodes: names hosts")
-		case hosts == 0 && !registration.Placed:
+		case hosts == 0 && !placed:
 			of.ProblemAtKey("%s: kind %s does not run on nodes of a cluster: name hosts of the study in nodes: (hosts: says how to reach them)", e.Name, e.Kind)
 		}
 	}

@@ -20,8 +20,7 @@ const fewCores = 4
 // is to use more, and one that cannot be restricted to a core would not be like the rest.
 func (p *Plan) ShareCore(cores []int) {
 	wide := slices.ContainsFunc(p.Environments, func(e Environment) bool {
-		kind, _ := environment.Lookup(e.Kind)
-		return e.Limits.CPUs > 1 || kind.NoCores
+		return e.Limits.CPUs > 1 || environment.CapabilitiesOf(e.Kind, nil).NoCores
 	})
 	if p.AutoPin && !wide && len(cores) > 1 && len(cores) < fewCores {
 		p.Core = &cores[0]

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"tare/internal/base/strictyaml"
-	"tare/internal/environment"
 	"tare/internal/workload"
 )
 
@@ -12,15 +11,8 @@ import (
 // that the environment does not publish: each trial would fail at its timeout.
 func checkPorts(root strictyaml.Node, scaled section, plan *Plan) {
 	for _, e := range plan.Environments {
-		options, err := e.Decode()
-		if err != nil {
-			continue // reported already
-		}
-		publishing, ok := options.(environment.Publishing)
-		if !ok {
-			continue
-		}
-		key, ports := publishing.Publishes()
+		can := e.Capabilities()
+		key, ports := can.PortsOption, can.Ports
 		if key == "" {
 			continue
 		}

@@ -237,15 +237,11 @@ func (l limitsSection) resolve(at strictyaml.Node) (environment.Limits, map[stri
 // checkLimits reports limits that instances of an environment cannot have.
 func checkLimits(root strictyaml.Node, plan *Plan) {
 	for _, e := range plan.Environments {
-		registration, known := environment.Lookup(e.Kind)
-		if !known || registration.Limits == nil {
+		cannot := e.Capabilities().CannotLimit
+		if cannot == nil {
 			continue
 		}
-		options, err := e.Decode()
-		if err != nil {
-			continue // reported already
-		}
-		for _, err := range registration.Limits(options, e.Limits) {
+		for _, err := range cannot(e.Limits) {
 			root.At("environments", e.Name).ProblemAtKey("%s: %s", e.Name, err)
 		}
 	}

@@ -281,14 +281,14 @@ func (p *Plan) joinNetworks(at strictyaml.Node, whole *Plan) {
 // settleNetwork returns what the environment's networks are part of, and gives it the
 // options with which that is certain; "" is nothing that others join.
 func (e *Environment) settleNetwork() string {
-	registration, _ := environment.Lookup(e.Kind)
-	options, err := e.Decode()
-	if err != nil || registration.Networks == nil || e.Inside != nil || e.Host != "" {
+	if e.Inside != nil || e.Host != "" {
 		return ""
 	}
-	of, settled := registration.Networks(options)
-	if encoded, err := json.Marshal(settled); err == nil && of != "" {
-		e.Options = encoded
+	can := e.Capabilities()
+	if can.SharedNetwork != "" && can.Resolved != nil {
+		if encoded, err := json.Marshal(can.Resolved); err == nil {
+			e.Options = encoded
+		}
 	}
-	return of
+	return can.SharedNetwork
 }

@@ -27,13 +27,6 @@ type fakeOptions struct {
 	Ports   []int          `yaml:"ports" json:"ports,omitempty"`
 }
 
-func (o *fakeOptions) Publishes() (string, []int) {
-	if len(o.Ports) == 0 {
-		return "", nil
-	}
-	return "ports", o.Ports
-}
-
 func (o *fakeOptions) Validate() error {
 	if o.Network != "bridge" && o.Network != "none" {
 		return errors.Join(fmt.Errorf("network: %q is not known: choose one of bridge, none", o.Network))
@@ -43,22 +36,23 @@ func (o *fakeOptions) Validate() error {
 
 func TestMain(m *testing.M) {
 	for _, kind := range []string{"native", "docker", "gvisor", "qemu"} {
-		r := environment.Registration{Kind: kind, Hosts: kind == "qemu", Options: func() any { return &fakeOptions{Network: "bridge"} }}
-		if kind != "qemu" {
-			r.Mounts = func(options any) error {
-				if options.(*fakeOptions).Network == "none" {
-					return errors.New("not with network: none")
-				}
-				return nil
+		r := environment.Registration{Kind: kind, Options: func() any { return &fakeOptions{Network: "bridge"} }}
+		r.Capabilities = func(options any) environment.Capabilities {
+			o := options.(*fakeOptions)
+			c := environment.Capabilities{Hosts: kind == "qemu"}
+			if len(o.Ports) > 0 {
+				c.PortsOption, c.Ports = "ports", o.Ports
 			}
-		}
-		if kind == "docker" || kind == "gvisor" {
-			r.MemoryMounts = r.Mounts
-			r.Networks = func(options any) (string, any) {
-				settled := *options.(*fakeOptions)
-				settled.Runtime = kind
-				return map[string]string{"bridge": "the engine"}[settled.Network], &settled
+			if kind != "qemu" {
+				c.Mounts, c.WhyNoMounts = o.Network != "none", "not with network: none"
 			}
+			if kind == "docker" || kind == "gvisor" {
+				resolved := *o
+				resolved.Runtime = kind
+				c.MemoryMounts, c.WhyNoMemoryMounts = c.Mounts, c.WhyNoMounts
+				c.SharedNetwork, c.Resolved = map[string]string{"bridge": "the engine"}[o.Network], &resolved
+			}
+			return c
 		}
 		environment.Register(r)
 	}

@@ -48,14 +48,8 @@ func init() {
 		Requires: func(any) []environment.Requirement {
 			return append([]environment.Requirement{{What: "the program bwrap", Check: checkProgram}}, childprocess.Requires()...)
 		},
-		Mounts: func(any) error { return nil },
-		New: func(options any) (environment.Environment, error) {
-			o := options.(*Options)
-			if err := o.Validate(); err != nil {
-				return nil, err
-			}
-			return &bubblewrap{*o}, nil
-		},
+		New:          func(o any) (environment.Environment, error) { return &bubblewrap{*o.(*Options)}, nil },
+		Capabilities: func(any) environment.Capabilities { return environment.Capabilities{Mounts: true} },
 	})
 }
 

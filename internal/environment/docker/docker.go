@@ -13,44 +13,32 @@ import (
 )
 
 func init() {
-	environment.Register(environment.Registration{
-		Kind:  "docker",
-		About: "a container of a Docker daemon",
+	environment.Register(theDocker.registration("a container of a Docker daemon", DockerHost))
+	environment.Register(thePodman.registration("a container of Podman, through its Docker-compatible service", PodmanHost))
+}
+
+func (b brand) registration(about string, socket func() string) environment.Registration {
+	return environment.Registration{
+		Kind:  b.kind,
+		About: about,
 		Options: func() any {
-			return &Options{Socket: DockerHost(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
+			return &Options{Socket: socket(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
 		},
-		Requires:     func(o any) []environment.Requirement { return requiresEngine(theDocker, *o.(*Options)) },
-		Needs:        func(o any) (environment.Needs, error) { return theDocker.needs(*o.(*Options)), nil },
-		Networks:     func(o any) (string, any) { return theDocker.networks(*o.(*Options)), o },
-		New:          func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
-		Mounts:       mountable,
-		MemoryMounts: mountable,
-		Parts:        ladderParts(theDocker),
-		Sweep:        theDocker.sweep,
+		Requires: func(o any) []environment.Requirement { return requiresEngine(b, *o.(*Options)) },
+		New:      func(o any) (environment.Environment, error) { return newContainers(b, *o.(*Options)) },
+		Capabilities: func(o any) environment.Capabilities {
+			options := o.(*Options)
+			c := environment.Capabilities{Mounts: true, MemoryMounts: true, SharedNetwork: b.networks(*options)}
+			c.PortsOption, c.Ports = options.publishes()
+			return c
+		},
+		Parts: ladderParts(b),
+		Needs: func(o any) (environment.Needs, error) { return b.needs(*o.(*Options)), nil },
+		Sweep: b.sweep,
 		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
-			return RemoveImages(ctx, DockerHost(), keep)
+			return RemoveImages(ctx, socket(), keep)
 		},
-	})
-	environment.Register(environment.Registration{
-		Kind:  "podman",
-		About: "a container of Podman, through its Docker-compatible service",
-		Options: func() any {
-			return &Options{Socket: PodmanHost(), Network: "bridge", Log: "none", Seccomp: "default", Data: "bind"}
-		},
-		Requires: func(o any) []environment.Requirement { return requiresEngine(thePodman, *o.(*Options)) },
-		Needs:    func(o any) (environment.Needs, error) { return thePodman.needs(*o.(*Options)), nil },
-		Networks: func(o any) (string, any) { return thePodman.networks(*o.(*Options)), o },
-		New: func(o any) (environment.Environment, error) {
-			return newContainers(thePodman, *o.(*Options))
-		},
-		Mounts:       mountable,
-		MemoryMounts: mountable,
-		Parts:        ladderParts(thePodman),
-		Sweep:        thePodman.sweep,
-		Forget: func(ctx context.Context, keep func(string) bool) ([]string, error) {
-			return RemoveImages(ctx, PodmanHost(), keep)
-		},
-	})
+	}
 }
 
 // New makes the environment of the kind docker with these options.

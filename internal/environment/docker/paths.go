@@ -23,9 +23,6 @@ func (e *engine) makeVolume(ctx context.Context, o *cleanup.Owner, device string
 	return made.Volume.Name, e.explain("making a volume of "+device, err)
 }
 
-// mountable is nil: an engine mounts directories of its machine, which is this one.
-func mountable(any) error { return nil }
-
 // mount puts in place what is mounted; at /data, directory is tare's own, and made the volume of a
 // block device.
 func (o *Options) mount(r environment.Request, directory, made string, config *container.Config, host *container.HostConfig) {

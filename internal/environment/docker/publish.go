@@ -64,8 +64,8 @@ func outOfRange(text string) string {
 	return ""
 }
 
-// Publishes are the ports at which alone others reach an instance.
-func (o *Options) Publishes() (key string, ports []int) {
+// publishes are the ports at which alone others reach an instance.
+func (o *Options) publishes() (key string, ports []int) {
 	if o.Network != "publish" {
 		return "", nil
 	}

@@ -29,13 +29,8 @@ func init() {
 		Parts:    microvm.LadderParts(func(o any) *microvm.Options { return &o.(*Options).Options }),
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
-			if err := options.Validate(); err != nil {
-				return nil, err
-			}
 			return microvm.New(&firecracker{options: options}, options.Options), nil
 		},
-		// Sweep is nil: package cleanup removes processes, cgroups and directories,
-		// and a guest's bridge vanishes with the process.
 	})
 }
 

@@ -26,28 +26,18 @@ func init() {
 		About:    "gVisor: a sandbox with a kernel in user space",
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
-		Needs:    func(o any) (environment.Needs, error) { return needs(*o.(*Options)) },
-		Networks: func(o any) (string, any) {
-			settled := *o.(*Options)
-			if settled.Engine == "direct" {
-				return "", o
+		New:      func(o any) (environment.Environment, error) { return &sandboxes{options: *o.(*Options)}, nil },
+		Capabilities: func(o any) environment.Capabilities {
+			c := environment.Capabilities{Mounts: true, MemoryMounts: true}
+			if resolved := *o.(*Options); resolved.Engine != "direct" {
+				resolved.Engine = "docker"
+				c.SharedNetwork, c.Resolved = docker.Networks(resolved.containers()), &resolved
 			}
-			settled.Engine = "docker"
-			return docker.Networks(settled.containers()), &settled
+			return c
 		},
-		New: func(o any) (environment.Environment, error) {
-			options := *o.(*Options)
-			if err := options.Validate(); err != nil {
-				return nil, err
-			}
-			return &sandboxes{options: options}, nil
-		},
-		Mounts:       func(any) error { return nil },
-		MemoryMounts: func(any) error { return nil },
-		Parts:        ladderParts,
-		// Sweep is nil: the kind docker sweeps what a daemon keeps. What runsc leaves
-		// is in the owner's directory and cgroup, where cleanup finds it, and its
-		// networks end with their processes.
+		Parts: ladderParts,
+		Needs: func(o any) (environment.Needs, error) { return needs(*o.(*Options)) },
+		// The kind docker sweeps what a daemon keeps.
 	})
 }
 

@@ -8,7 +8,6 @@ package kubernetes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"tare/internal/environment"
@@ -25,32 +24,14 @@ func init() {
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
-			if err := options.Validate(); err != nil {
-				return nil, err
-			}
 			p := &pods{options: options, connect: sync.OnceValues(options.connect)}
 			if options.As == "vmi" {
 				return p.machines(), nil
 			}
 			return p, nil
 		},
-		Parts:   ladderParts,
-		NoCores: true,
-		Limits:  func(o any, l environment.Limits) []error { return o.(*Options).cannotLimit(l) },
-		Networks: func(o any) (string, any) {
-			options := o.(*Options)
-			if options.As != "pod" || options.Network != "cni" {
-				return "", o
-			}
-			return fmt.Sprintf("the cluster of %q %q", options.Kubeconfig, options.Context), o
-		},
-		MemoryMounts: func(o any) error {
-			if o.(*Options).As != "pod" {
-				return errors.New("a VM has no directories in memory: leave out tmpfs and emptyDir with medium: Memory, or the environment")
-			}
-			return nil
-		},
-		Placed: true,
+		Capabilities: func(o any) environment.Capabilities { return o.(*Options).capabilities() },
+		Parts:        ladderParts,
 		Sweep: func(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
 			pods, err := sweep(ctx, home, dead)
 			machines, also := sweepMachines(ctx, home, dead)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"tare/internal/base/quantity"
+	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/hypervisor"
 )
@@ -193,16 +194,20 @@ func (o *Options) validateStorage() error {
 	return nil
 }
 
-// Publishes are the ports at which alone others reach an instance.
-func (o *Options) Publishes() (key string, ports []int) {
-	if o.Service == "pod" {
-		return "", nil
+func (o *Options) capabilities() environment.Capabilities {
+	c := environment.Capabilities{
+		Placed: true, NoCores: true, CannotLimit: o.cannotLimit,
+		MemoryMounts: o.As == "pod", WhyNoMemoryMounts: "a VM has no directories in memory: leave out tmpfs and emptyDir with medium: Memory, or the environment",
+		ImageName: o.Image, ImageNames: o.Images,
 	}
-	return "ports", o.Ports
+	if o.As == "pod" && o.Network == "cni" {
+		c.SharedNetwork = fmt.Sprintf("the cluster of %q %q", o.Kubeconfig, o.Context)
+	}
+	if o.Service != "pod" {
+		c.PortsOption, c.Ports = "ports", o.Ports
+	}
+	return c
 }
-
-// Renames are the names of images on the nodes.
-func (o *Options) Renames() (one string, each map[string]string) { return o.Image, o.Images }
 
 // pullPolicy is that of the pod, for an image with a name in the options, or for another.
 func (o *Options) pullPolicy(named bool) corev1.PullPolicy {

@@ -32,13 +32,7 @@ func init() {
 		Options:  func() any { return defaults() },
 		Parts:    environment.Parts{Switches: environment.InOrder("network")},
 		Requires: func(options any) []environment.Requirement { return requirements(options.(*Options)) },
-		New: func(options any) (environment.Environment, error) {
-			o := options.(*Options)
-			if err := o.Validate(); err != nil {
-				return nil, err
-			}
-			return newMachine(*o), nil
-		},
+		New:      func(o any) (environment.Environment, error) { return newMachine(*o.(*Options)), nil },
 		// Leftovers of a dead owner are on the other machine. They end with the
 		// session, or the next session sweeps them.
 		Sweep: nil,

@@ -7,7 +7,6 @@ package native
 
 import (
 	"context"
-	"errors"
 	"os/exec"
 	"strings"
 
@@ -27,22 +26,12 @@ func init() {
 		About:    "processes of the host in a cgroup, in the image's root file system",
 		Options:  func() any { o := Defaults(); return &o },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
-		Mounts: func(o any) error {
-			if o.(*Options).RootFS == "host" {
-				return errors.New("with rootfs: host it has the files of this machine at their own paths: name them by these, and leave the mount out")
-			}
-			return nil
-		},
-		New: func(options any) (environment.Environment, error) {
-			o := options.(*Options)
-			if err := o.Validate(); err != nil {
-				return nil, err
-			}
-			return &native{*o}, nil
+		New:      func(o any) (environment.Environment, error) { return &native{*o.(*Options)}, nil },
+		Capabilities: func(o any) environment.Capabilities {
+			return environment.Capabilities{Mounts: o.(*Options).RootFS != "host", WhyNoMounts: "with rootfs: host it has the files of this machine " +
+				"at their own paths: name them by these, and leave the mount out"}
 		},
 		Parts: ladderParts,
-		// Sweep is nil: cleanup finds the processes, the cgroup, mounts and the directory.
-		// Mounts of the agent and networks end with their processes.
 	})
 }
 

@@ -7,7 +7,6 @@ package oci
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,22 +22,17 @@ import (
 
 func init() {
 	environment.Register(environment.Registration{
-		Kind:         "oci",
-		About:        "an OCI runtime (runc, crun, runsc ...) on a bundle, without an engine",
-		Options:      func() any { o := Default(); return &o },
-		Requires:     func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
-		Needs:        func(o any) (environment.Needs, error) { return o.(*Options).needs() },
-		New:          func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
-		MemoryMounts: func(any) error { return nil },
-		Mounts: func(o any) error {
-			if o.(*Options).Root == "bind" {
-				return errors.New("with root: bind the root is read-only, so it gets no mount points: choose another root")
-			}
-			return nil
+		Kind:     "oci",
+		About:    "an OCI runtime (runc, crun, runsc ...) on a bundle, without an engine",
+		Options:  func() any { o := Default(); return &o },
+		Requires: func(o any) []environment.Requirement { return Requirements(o.(*Options)) },
+		New:      func(o any) (environment.Environment, error) { return New(*o.(*Options)) },
+		Capabilities: func(o any) environment.Capabilities {
+			return environment.Capabilities{MemoryMounts: true, Mounts: o.(*Options).Root != "bind",
+				WhyNoMounts: "with root: bind the root is read-only, so it gets no mount points: choose another root"}
 		},
 		Parts: ladderParts,
-		// Sweep is nil: an instance is processes in a cgroup, a directory, and a network
-		// that ends with tare, which cleanup finds. Its mounts end with its processes.
+		Needs: func(o any) (environment.Needs, error) { return o.(*Options).needs() },
 	})
 }
 

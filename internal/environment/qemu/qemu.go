@@ -26,17 +26,11 @@ func init() {
 		About:    "a virtual machine under QEMU, with KVM if it works, otherwise with software emulation (tcg)",
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
-		Hosts:    true,
-		Parts:    ladderParts,
 		New: func(o any) (environment.Environment, error) {
-			options := *o.(*Options)
-			if err := options.Validate(); err != nil {
-				return nil, err
-			}
-			return &vm{options: options, roots: map[string]*vmm.Template{}}, nil
+			return &vm{options: *o.(*Options), roots: map[string]*vmm.Template{}}, nil
 		},
-		// Sweep is nil: package cleanup removes processes, cgroups and directories,
-		// and networks between guests vanish with the process.
+		Capabilities: func(any) environment.Capabilities { return environment.Capabilities{Hosts: true} },
+		Parts:        ladderParts,
 	})
 }
 

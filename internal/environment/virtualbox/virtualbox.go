@@ -31,9 +31,6 @@ func init() {
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
 		New: func(o any) (environment.Environment, error) {
 			options := *o.(*Options)
-			if err := options.Validate(); err != nil {
-				return nil, err
-			}
 			m := &machines{box: newBox(options)}
 			if options.Network == nat {
 				return m, nil

@@ -26,13 +26,7 @@ func init() {
 		Options:  func() any { return defaults() },
 		Parts:    environment.Parts{Switches: environment.InOrder("cpus", "memory")},
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
-		New: func(o any) (environment.Environment, error) {
-			options := *o.(*Options)
-			if err := options.Validate(); err != nil {
-				return nil, err
-			}
-			return &machines{options}, nil
-		},
+		New:      func(o any) (environment.Environment, error) { return &machines{*o.(*Options)}, nil },
 		Sweep: func(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
 			return hypervisor.Sweep(ctx, kind, home, dead, func(_ context.Context, at json.RawMessage) (hypervisor.Hypervisor, func(), error) {
 				var w way
