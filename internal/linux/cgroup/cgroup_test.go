@@ -228,7 +228,7 @@ func TestLimitsTakeHoldOnThisMachine(t *testing.T) {
 			t.Errorf("a limit did not take effect: %s", s)
 		}
 	}
-	if _, err := tree.Create(g.Path()+"/nowhere", Limits{Cores: []int{5000}}); err == nil || !strings.Contains(err.Error(), "cores 5000") {
+	if _, err := tree.Create(g.Path()+"/nowhere", Limits{Cores: []int{5000}}); err == nil || !strings.Contains(err.Error(), "the cores of") {
 		t.Errorf("a core that this machine does not have: %v", err)
 	}
 	if tree.At(g.Path() + "/nowhere").Exists() {

@@ -31,28 +31,15 @@ func (s EffectiveLimit) String() string {
 
 // Requested returns the limits in the form of Check, before they are read back.
 func (l Limits) Requested() (list []EffectiveLimit) {
-	wish := func(limit, asked string) { list = append(list, EffectiveLimit{Limit: limit, Asked: asked}) }
-	if l.CPUs > 0 {
-		wish("cpus", fmt.Sprintf("%g CPUs", l.CPUs))
-	}
-	if l.Memory > 0 {
-		wish("memory", l.Memory.String())
-	}
-	if l.PIDs > 0 {
-		wish("pids", strconv.Itoa(l.PIDs))
-	}
-	if len(l.Cores) > 0 {
-		wish("cores", FormatCores(l.Cores))
-	}
-	for _, r := range l.IO.rates() {
-		wish("io", r.text())
+	for _, k := range l.limits() {
+		list = append(list, EffectiveLimit{Limit: k.name, Asked: k.asked})
 	}
 	return list
 }
 
 // Has reports whether a throttle has the limit of a wish.
 func (t Throttle) Has(wish EffectiveLimit) bool {
-	return slices.ContainsFunc(t.rates(), func(r rate) bool { return wish.Limit == "io" && wish.Asked == r.text() })
+	return slices.ContainsFunc(t.limits(), func(k limit) bool { return wish.Limit == "io" && wish.Asked == k.asked })
 }
 
 // Check reads back the effective limits of a process in the group: those of the
@@ -60,28 +47,18 @@ func (t Throttle) Has(wish EffectiveLimit) bool {
 // does not hold either, since other environments do not have it.
 func (g *Group) Check(l Limits) []EffectiveLimit {
 	list := []EffectiveLimit{}
-	if l.CPUs > 0 {
-		list = append(list, g.tightest("cpus", fmt.Sprintf("%g CPUs", l.CPUs), "cpu", l.CPUs, 0.01*l.CPUs, quotaOf,
-			func(v float64) string { return fmt.Sprintf("%.4g CPUs", v) }))
-	}
-	if l.Memory > 0 {
-		// The kernel rounds down to pages.
-		list = append(list, g.tightest("memory", l.Memory.String(), "memory", float64(l.Memory), 1<<16, memoryOf,
-			func(v float64) string { return quantity.Bytes(v).String() }))
+	for _, k := range l.limits() {
+		switch k.name {
+		case "cores":
+			list = append(list, g.checkCores(k.asked))
+		case "io":
+			list = append(list, g.tightest(k, l.IO.Device))
+		default:
+			list = append(list, g.tightest(k, ""))
+		}
 	}
 	if swap, matters := g.checkSwap(l); matters {
 		list = append(list, swap)
-	}
-	if l.PIDs > 0 {
-		list = append(list, g.tightest("pids", strconv.Itoa(l.PIDs), "pids", float64(l.PIDs), 0,
-			func(dir string, v1 bool) (string, string) { return filepath.Join(dir, "pids.max"), "" },
-			func(v float64) string { return strconv.Itoa(int(v)) }))
-	}
-	if len(l.Cores) > 0 {
-		list = append(list, g.checkCores(l.Cores))
-	}
-	for _, r := range l.IO.rates() {
-		list = append(list, g.checkRate(l.IO.Device, r))
 	}
 	return list
 }
@@ -97,52 +74,35 @@ func (g *Group) Cautions(l Limits) (notes []string) {
 	return notes
 }
 
-// files returns the file of a limit, and on v1 that of its unit.
-type files func(dir string, v1 bool) (limit, unit string)
-
-func quotaOf(dir string, v1 bool) (limit, unit string) {
-	if v1 {
-		return filepath.Join(dir, "cpu.cfs_quota_us"), filepath.Join(dir, "cpu.cfs_period_us")
-	}
-	return filepath.Join(dir, "cpu.max"), ""
-}
-
-func memoryOf(dir string, v1 bool) (limit, unit string) {
-	if v1 {
-		return filepath.Join(dir, "memory.limit_in_bytes"), ""
-	}
-	return filepath.Join(dir, "memory.max"), ""
-}
-
-// tightest returns the smallest value of a limit in a group and its parents.
-func (g *Group) tightest(limit, asked, controller string, want, off float64, at files, text func(float64) string) EffectiveLimit {
-	s := EffectiveLimit{Limit: limit, Asked: asked}
-	dir, v1, ok := g.place(controller)
+// tightest returns the smallest value of a limit in a group and its parents: of a rate,
+// that of a disk, or of any disk if the device is "".
+func (g *Group) tightest(k limit, device string) EffectiveLimit {
+	s := EffectiveLimit{Limit: k.name, Asked: k.asked, Seen: "none"}
+	dir, v1, ok := g.place(k.controller)
 	if !ok {
-		return s.nothing("cgroup "+g.path, "there is no "+controller+" controller")
+		return s.nothing("cgroup "+g.path, "there is no "+k.controller+" controller")
 	}
-	own, _ := at(dir, v1)
-	value, where := math.Inf(1), own
-	read := false
+	s.Where, _ = k.in(dir, v1)
+	own, least, read := s.Where, math.Inf(1), false
 	for ; ; dir = filepath.Dir(dir) {
-		file, unit := at(dir, v1)
-		n, ok := g.tree.number(file, unit)
-		if read = read || ok; n < value {
-			value, where = n, file
+		path, unit := k.in(dir, v1)
+		n, of, ok := math.Inf(1), "", false
+		if k.controller == "io" {
+			n, of, ok = g.tree.rate(path, k.key, device, v1)
+		} else {
+			n, ok = g.tree.number(path, unit)
+		}
+		if read = read || ok; n < least {
+			least, s.Where, s.Seen = n, path, k.show(n)+of
 		}
 		if dir == g.tree.mountOf(dir) || dir == "/" {
 			break
 		}
 	}
-	switch {
-	case !read:
-		return s.nothing(own, "it cannot be read, so the "+controller+" controller is not on for this group")
-	case math.IsInf(value, 1):
-		s.Seen = "none"
-	default:
-		s.Seen = text(value)
+	if !read {
+		return s.nothing(own, "it cannot be read, so the "+k.controller+" controller is not on for this group")
 	}
-	s.Where, s.Holds = where, math.Abs(value-want) <= off
+	s.Holds = math.Abs(least-k.want) <= k.off
 	return s
 }
 
@@ -175,8 +135,27 @@ func (t *Tree) number(file, unit string) (float64, bool) {
 	return value, true
 }
 
-func (g *Group) checkCores(cores []int) EffectiveLimit {
-	s := EffectiveLimit{Limit: "cores", Asked: FormatCores(cores)}
+// rate returns the smallest rate of a disk in a file, and " on" the disk.
+func (t *Tree) rate(path, key, device string, v1 bool) (least float64, on string, ok bool) {
+	least = math.Inf(1)
+	data, err := t.read(path)
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || device != "" && fields[0] != device {
+			continue
+		}
+		for _, field := range fields[1:] {
+			value, named := strings.CutPrefix(field, key+"=")
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil && named != v1 && float64(n) < least {
+				least, on = float64(n), " on "+fields[0]
+			}
+		}
+	}
+	return least, on, err == nil
+}
+
+func (g *Group) checkCores(asked string) EffectiveLimit {
+	s := EffectiveLimit{Limit: "cores", Asked: asked}
 	dir, v1, ok := g.place("cpuset")
 	if !ok {
 		return s.nothing("cgroup "+g.path, "there is no cpuset controller")
@@ -196,52 +175,6 @@ func (g *Group) checkCores(cores []int) EffectiveLimit {
 	return s.nothing(s.Where, "it cannot be read, so the cpuset controller is not on for this group")
 }
 
-// checkRate returns the smallest rate of a disk in a group and its parents; of any
-// disk if the device is "".
-func (g *Group) checkRate(device string, r rate) EffectiveLimit {
-	s := EffectiveLimit{Limit: "io", Asked: r.text()}
-	dir, v1, ok := g.place("io")
-	if !ok {
-		return s.nothing("cgroup "+g.path, "there is no io controller")
-	}
-	name := "io.max"
-	if v1 {
-		name = r.v1
-	}
-	s.Where, s.Seen = filepath.Join(dir, name), "none"
-	least := int64(math.MaxInt64)
-	read := false
-	for ; ; dir = filepath.Dir(dir) {
-		file := filepath.Join(dir, name)
-		data, err := g.tree.read(file)
-		read = read || err == nil
-		for line := range strings.Lines(string(data)) {
-			fields := strings.Fields(line)
-			if len(fields) < 2 || device != "" && fields[0] != device {
-				continue
-			}
-			for _, field := range fields[1:] {
-				value, named := strings.CutPrefix(field, r.v2+"=")
-				n, err := strconv.ParseInt(value, 10, 64)
-				if err == nil && named != v1 && n < least {
-					least, s.Where = n, file
-					seen := r
-					seen.value = n
-					s.Seen = seen.text() + " on " + fields[0]
-				}
-			}
-		}
-		if dir == g.tree.mountOf(dir) || dir == "/" {
-			break
-		}
-	}
-	if !read {
-		return s.nothing(s.Where, "it cannot be read, so the io controller is not on for this group")
-	}
-	s.Holds = least == r.value
-	return s
-}
-
 // checkSwap matters only on a machine that has swap.
 func (g *Group) checkSwap(l Limits) (s EffectiveLimit, matters bool) {
 	swaps := strings.Split(text(g.tree.read(filepath.Join(g.tree.proc, "swaps"))), "\n")
@@ -250,19 +183,18 @@ func (g *Group) checkSwap(l Limits) (s EffectiveLimit, matters bool) {
 	}
 	s = EffectiveLimit{Limit: "swap", Asked: "no swap"}
 	dir, v1, ok := g.place("memory")
+	s.Where, _ = swapFile.in(dir, v1)
 	switch {
 	case !ok:
 		return s.nothing("cgroup "+g.path, "there is no memory controller, and the machine has swap: disable it with `swapoff -a`"), true
 	case !v1:
-		s.Where = filepath.Join(dir, "memory.swap.max")
 		s.Seen = text(g.tree.read(s.Where))
 		s.Holds = s.Seen == "0"
 	case l.Memory == 0:
-		return s.nothing(filepath.Join(dir, "memory.memsw.limit_in_bytes"), "without a memory limit cgroup v1 cannot disable swap, and the machine has some: disable it with `swapoff -a`"), true
+		return s.nothing(s.Where, "without a memory limit cgroup v1 cannot disable swap, and the machine has some: disable it with `swapoff -a`"), true
 	default:
-		s.Where = filepath.Join(dir, "memory.memsw.limit_in_bytes")
 		n, ok := g.tree.number(s.Where, "")
-		s.Seen, s.Holds = fmt.Sprintf("%s with memory", quantity.Bytes(min(n, 1<<62))), ok && math.Abs(n-float64(l.Memory)) <= 1<<16
+		s.Seen, s.Holds = fmt.Sprintf("%s with memory", quantity.Bytes(min(n, 1<<62))), ok && math.Abs(n-float64(l.Memory)) <= roundedPages
 	}
 	if !s.Holds {
 		if s.Seen == "" {

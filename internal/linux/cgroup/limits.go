@@ -18,86 +18,119 @@ import (
 // so that throttling has the same granularity everywhere.
 const period = 100000 // microseconds
 
-// setting is one line to write.
-type setting struct {
-	controller string // v2's name
-	what       string // in messages: "2 CPUs"
-	v1, v2     string // files
-	text1      string // what v1 gets
-	text2      string // what v2 gets
+// file is where a limit is, by v2's name of its controller.
+type file struct {
+	controller string
+	v1, unit   string // v1's file, and that of the unit of its number
+	v2         string
 }
 
-func (l Limits) settings() []setting {
-	list := []setting{}
+var (
+	quotaFile  = file{"cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max"}
+	memoryFile = file{"memory", "memory.limit_in_bytes", "", "memory.max"}
+	swapFile   = file{"memory", "memory.memsw.limit_in_bytes", "", "memory.swap.max"}
+	pidsFile   = file{"pids", "pids.max", "", "pids.max"}
+	coresFile  = file{"cpuset", "cpuset.cpus", "", "cpuset.cpus"}
+)
+
+// in returns the paths of the file and of its unit in a group's directory.
+func (f file) in(dir string, v1 bool) (limit, unit string) {
+	switch {
+	case !v1:
+		return filepath.Join(dir, f.v2), ""
+	case f.unit == "":
+		return filepath.Join(dir, f.v1), ""
+	}
+	return filepath.Join(dir, f.v1), filepath.Join(dir, f.unit)
+}
+
+// limit is one of Limits: how it is written, and how it is read back.
+type limit struct {
+	file
+	name, asked  string
+	text1, text2 string  // what v1 and v2 get
+	want, off    float64 // the number that is read back, and by how much it may be off
+	show         func(float64) string
+	key          string // of a rate: v2's name of it in io.max
+}
+
+// limits lists those that are set.
+func (l Limits) limits() (list []limit) {
 	if l.CPUs > 0 {
 		quota := strconv.Itoa(int(math.Round(l.CPUs * period)))
-		list = append(list, setting{"cpu", fmt.Sprintf("%g CPUs", l.CPUs),
-			"cpu.cfs_quota_us", "cpu.max", quota, quota + " " + strconv.Itoa(period)})
+		list = append(list, limit{
+			file: quotaFile, name: "cpus", asked: fmt.Sprintf("%g CPUs", l.CPUs), text1: quota, text2: quota + " " + strconv.Itoa(period),
+			want: l.CPUs, off: 0.01 * l.CPUs, show: func(v float64) string { return fmt.Sprintf("%.4g CPUs", v) },
+		})
 	}
 	if l.Memory > 0 {
 		n := strconv.FormatInt(int64(l.Memory), 10)
-		list = append(list, setting{"memory", l.Memory.String() + " of memory",
-			"memory.limit_in_bytes", "memory.max", n, n})
+		list = append(list, limit{
+			file: memoryFile, name: "memory", asked: l.Memory.String(), text1: n, text2: n,
+			want: float64(l.Memory), off: roundedPages, show: func(v float64) string { return quantity.Bytes(v).String() },
+		})
 	}
 	if l.PIDs > 0 {
 		n := strconv.Itoa(l.PIDs)
-		list = append(list, setting{"pids", n + " processes", "pids.max", "pids.max", n, n})
+		list = append(list, limit{
+			file: pidsFile, name: "pids", asked: n, text1: n, text2: n,
+			want: float64(l.PIDs), show: func(v float64) string { return strconv.Itoa(int(v)) },
+		})
 	}
 	if len(l.Cores) > 0 {
 		cores := FormatCores(l.Cores)
-		list = append(list, setting{"cpuset", "cores " + cores, "cpuset.cpus", "cpuset.cpus", cores, cores})
+		list = append(list, limit{file: coresFile, name: "cores", asked: cores, text1: cores, text2: cores})
 	}
-	for _, r := range l.IO.rates() {
-		n := strconv.FormatInt(r.value, 10)
-		list = append(list, setting{"io", r.text(),
-			r.v1, "io.max", l.IO.Device + " " + n, l.IO.Device + " " + r.v2 + "=" + n})
-	}
-	return list
+	return append(list, l.IO.limits()...)
 }
 
-// rate is one of the four of a throttle.
-type rate struct {
-	value    int64
-	what, of string // "read", "bytes"
-	v1, v2   string // v1's file, v2's key
-}
+// roundedPages is by how much the kernel may round a limit of memory down to pages.
+const roundedPages = 1 << 16
 
-// rates returns the limits of a throttle that are set.
-func (t Throttle) rates() []rate {
-	list := []rate{}
-	for _, r := range []rate{
+// limits lists the rates that are set.
+func (t Throttle) limits() (list []limit) {
+	for _, r := range []struct {
+		value    int64
+		what, of string
+		v1, key  string
+	}{
 		{int64(t.Read), "read", "bytes", "blkio.throttle.read_bps_device", "rbps"},
 		{int64(t.Write), "written", "bytes", "blkio.throttle.write_bps_device", "wbps"},
 		{int64(t.ReadOps), "read", "operations", "blkio.throttle.read_iops_device", "riops"},
 		{int64(t.WriteOps), "written", "operations", "blkio.throttle.write_iops_device", "wiops"},
 	} {
-		if r.value > 0 {
-			list = append(list, r)
+		if r.value == 0 {
+			continue
 		}
+		show := func(v float64) string {
+			if r.of == "bytes" {
+				return fmt.Sprintf("%s %s per second", quantity.Bytes(v), r.what)
+			}
+			return fmt.Sprintf("%.0f operations %s per second", v, r.what)
+		}
+		n := strconv.FormatInt(r.value, 10)
+		list = append(list, limit{
+			file: file{"io", r.v1, "", "io.max"}, name: "io", asked: show(float64(r.value)), key: r.key,
+			text1: t.Device + " " + n, text2: t.Device + " " + r.key + "=" + n, want: float64(r.value), show: show,
+		})
 	}
 	return list
 }
 
-func (r rate) text() string {
-	if r.of == "bytes" {
-		return fmt.Sprintf("%s %s per second", quantity.Bytes(r.value), r.what)
-	}
-	return fmt.Sprintf("%d operations %s per second", r.value, r.what)
-}
-
 // limit writes the limits. A missing file is left to Check.
 func (g *Group) limit(l Limits) error {
-	for _, s := range l.settings() {
-		dir, v1, ok := g.place(s.controller)
+	for _, k := range l.limits() {
+		dir, v1, ok := g.place(k.controller)
 		if !ok {
 			continue
 		}
-		file, text := filepath.Join(dir, s.v2), s.text2
+		path, _ := k.in(dir, v1)
+		text := k.text2
 		if v1 {
-			file, text = filepath.Join(dir, s.v1), s.text1
+			text = k.text1
 		}
-		if err := write(file, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("limiting cgroup %s to %s in %s: %w", g.path, s.what, file, err)
+		if err := write(path, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("limiting the %s of cgroup %s to %s in %s: %w", k.name, g.path, k.asked, path, err)
 		}
 	}
 	if err := g.swapOff(l); err != nil {
@@ -123,20 +156,18 @@ func (g *Group) place(controller string) (dir string, v1, ok bool) {
 // swapOff disables swap. v2 has a separate limit for it; v1 limits memory and swap
 // together, so swap is off if that limit equals the memory limit.
 func (g *Group) swapOff(l Limits) error {
-	file, text := "", "0"
-	if dir, v1 := g.dirs["memory"]; v1 {
-		if l.Memory > 0 {
-			file, text = filepath.Join(dir, "memory.memsw.limit_in_bytes"), strconv.FormatInt(int64(l.Memory), 10)
-		} else {
-			file = filepath.Join(dir, "memory.swappiness")
-		}
-	} else if dir, v2 := g.dirs[""]; v2 {
-		file = filepath.Join(dir, "memory.swap.max")
-	}
-	if file == "" {
+	dir, v1, ok := g.place("memory")
+	if !ok {
 		return nil
 	}
-	if err := write(file, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	path, _ := swapFile.in(dir, v1)
+	text := "0"
+	if v1 && l.Memory > 0 {
+		text = strconv.FormatInt(int64(l.Memory), 10)
+	} else if v1 {
+		path = filepath.Join(dir, "memory.swappiness")
+	}
+	if err := write(path, text); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
