@@ -54,7 +54,8 @@ func (e *there) Prepare(ctx context.Context, img *image.Image, progress func(str
 	if r.Image, err = e.session.send(ctx, img, progress); err != nil {
 		return err
 	}
-	c, answer, err := e.session.call(ctx, r, func(_ *conversation, e event) error {
+	var d description
+	c, err := e.session.call(ctx, r, &d, func(_ *conversation, e event) error {
 		if e.Say != "" {
 			progress(e.Say)
 		}
@@ -64,10 +65,6 @@ func (e *there) Prepare(ctx context.Context, img *image.Image, progress func(str
 		return err
 	}
 	c.stream.Close()
-	var d description
-	if err := json.Unmarshal(answer, &d); err != nil {
-		return fmt.Errorf("preparing %s on %s: %w", e.kind, e.session.host.Name(), err)
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.label = d.Label
@@ -107,22 +104,19 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 		ask.Network = n.id
 	}
 	sent := time.Since(began)
-	c, answer, err := s.call(ctx, ask, func(_ *conversation, e event) error {
+	i := &Instance{session: s}
+	i.console, err = s.call(ctx, ask, &i.started, func(_ *conversation, e event) error {
 		_, _ = r.Console.Write(e.Console)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{session: s, console: c}
 	defer func() {
 		if err != nil {
 			_ = i.Stop(context.WithoutCancel(ctx))
 		}
 	}()
-	if err := json.Unmarshal(answer, &i.started); err != nil {
-		return nil, fmt.Errorf("starting %s on %s: %w", r.Name, s.host.Name(), err)
-	}
 	crash.Go(func() { i.listen(r.Console) })
 	i.started.Phases = withSending(i.started.Phases, sent)
 	if i.started.Listen == virtnet.HostAddress {
@@ -143,14 +137,11 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 // name that an environment.Finder there knows. It can be metered and frozen; it has no
 // agent, and its Stop leaves it running.
 func (s *Session) Find(ctx context.Context, kind string, options json.RawMessage, name string) (*Instance, error) {
-	c, answer, err := s.call(ctx, request{Call: callFind, Kind: kind, Options: options, Name: name}, nil)
+	i := &Instance{session: s}
+	var err error
+	i.console, err = s.call(ctx, request{Call: callFind, Kind: kind, Options: options, Name: name}, &i.started, nil)
 	if err != nil {
 		return nil, err
-	}
-	i := &Instance{session: s, console: c}
-	if err := json.Unmarshal(answer, &i.started); err != nil {
-		c.stream.Close()
-		return nil, fmt.Errorf("finding %s on %s: %w", name, s.host.Name(), err)
 	}
 	return i, nil
 }

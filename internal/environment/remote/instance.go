@@ -85,10 +85,16 @@ func (i *Instance) UnknownFacts() map[string]string { return i.started.Unknown }
 // Footprint is empty: nothing of it can be read on this machine. See Meter.
 func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
 
+// call is a request about this instance.
+func (i *Instance) call(ctx context.Context, r request, result any) error {
+	r.Instance = i.started.Instance
+	return i.session.simple(ctx, r, result)
+}
+
 // Freeze freezes the instance there.
 func (i *Instance) Freeze(ctx context.Context) error {
 	var result frozen
-	err := i.session.simple(ctx, request{Call: callFreeze, Instance: i.started.Instance}, &result)
+	err := i.call(ctx, request{Call: callFreeze}, &result)
 	if err == nil && result.Unsupported != "" {
 		err = &unsupportedError{fmt.Sprintf("on %s: %s", i.session.host.Name(), result.Unsupported)}
 	}
@@ -103,7 +109,7 @@ func (e *unsupportedError) Is(target error) bool { return target == errors.ErrUn
 
 // Thaw thaws it.
 func (i *Instance) Thaw(ctx context.Context) error {
-	return i.session.simple(ctx, request{Call: callThaw, Instance: i.started.Instance}, nil)
+	return i.call(ctx, request{Call: callThaw}, nil)
 }
 
 // Stop ends the instance and removes everything that its start made.
@@ -112,7 +118,7 @@ func (i *Instance) Stop(ctx context.Context) error {
 		if i.session.Err() == nil {
 			began := time.Now()
 			var s stopped
-			i.end = i.session.simple(ctx, request{Call: callStop, Instance: i.started.Instance}, &s)
+			i.end = i.call(ctx, request{Call: callStop}, &s)
 			if s.Exit > 0 {
 				i.NoteExit(began.Add(s.Exit))
 			}
@@ -185,7 +191,7 @@ func (m *meter) Stop() usage.Usage {
 			m.conversation.stream.Close()
 		}
 		if m.err != nil {
-			m.watched = watched{unknown(m.instance.session.explain(context.Background(), m.err)), &usage.Series{}}
+			m.watched = watched{usage.Unknown("%v", m.instance.session.explain(context.Background(), m.err)), &usage.Series{}}
 		}
 	})
 	return m.watched.Usage
@@ -197,7 +203,7 @@ func (m *meter) Series() *usage.Series { return m.watched.Series }
 // EffectiveLimits are those of the limits there: from inside, and from outside of the
 // instance.
 func (i *Instance) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
-	err = i.session.simple(ctx, request{Call: callLimits, Instance: i.started.Instance, Limits: l}, &limits)
+	err = i.call(ctx, request{Call: callLimits, Limits: l}, &limits)
 	return limits, err
 }
 
@@ -209,13 +215,8 @@ func (i *Instance) UsageOfStart() usage.Usage {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	var used usage.Usage
-	if err := i.session.simple(ctx, request{Call: callUsed, Instance: i.started.Instance}, &used); err != nil {
-		return unknown(err)
+	if err := i.call(ctx, request{Call: callUsed}, &used); err != nil {
+		return usage.Unknown("%v", err)
 	}
 	return used
-}
-
-// unknown is a usage that could not be measured.
-func unknown(why error) usage.Usage {
-	return usage.Unknown("%v", why)
 }

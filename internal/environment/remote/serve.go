@@ -169,42 +169,58 @@ func (s *server) call(ctx context.Context, c *conversation) {
 	}
 }
 
-func (s *server) do(ctx context.Context, c *conversation, r request) (any, error) {
-	switch r.Call {
-	case callCheck:
-		return s.check(ctx, r)
-	case callDescribe:
-		return s.describe(ctx, r)
-	case callImage:
-		return s.image(ctx, c, r)
-	case callPrepare:
-		ctx, stop := cancellable(ctx, c)
-		defer stop()
-		return s.prepare(ctx, c, r)
-	case callStart:
-		return s.start(ctx, c, r)
-	case callFind:
-		return s.find(ctx, r)
-	case callMeter:
-		return s.meter(c, r)
-	case callLimits:
-		return s.limits(ctx, r)
-	case callFreeze:
-		return s.freeze(ctx, r)
-	case callThaw:
-		return struct{}{}, s.thaw(ctx, r)
-	case callUsed:
-		return s.used(r)
-	case callStop:
-		return s.stop(ctx, r)
-	case callNetwork:
-		return s.network(ctx, r)
-	case callClose:
-		return struct{}{}, s.close(ctx, r)
-	case callClock:
-		return monotonic(), nil
+// call is a request that is answered.
+type call struct {
+	*server
+	conversation *conversation
+	request      request
+	environment  environment.Environment // of a request with a kind
+	instance     *served                 // of a request with an instance
+}
+
+// answers has what each call does; its result is sent.
+var answers = map[string]func(*call, context.Context) (any, error){
+	callDescribe: (*call).describe,
+	callImage:    (*call).image,
+	callPrepare:  (*call).prepare,
+	callStart:    (*call).start,
+	callFind:     (*call).find,
+	callMeter:    (*call).meter,
+	callLimits:   (*call).limits,
+	callFreeze:   (*call).freeze,
+	callThaw:     (*call).thaw,
+	callStop:     (*call).stop,
+	callNetwork:  (*call).network,
+	callClose:    (*call).close,
+	callUsed: func(k *call, _ context.Context) (any, error) {
+		return environment.UsageOfStart(k.instance.Instance), nil
+	},
+	callClock: func(*call, context.Context) (any, error) { return monotonic(), nil },
+}
+
+func (s *server) do(ctx context.Context, c *conversation, r request) (_ any, err error) {
+	if r.Call == callCheck { // of options with which no environment can be made, too
+		_, o, err := options(r)
+		if err != nil {
+			return nil, err
+		}
+		state, findings := environment.Check(ctx, r.Kind, o)
+		return checkResult{state, findings}, nil
 	}
-	return nil, fmt.Errorf("unknown call %q: both sides must be the same version of tare", r.Call)
+	answer, known := answers[r.Call]
+	if !known {
+		return nil, fmt.Errorf("unknown call %q: both sides must be the same version of tare", r.Call)
+	}
+	k := &call{server: s, conversation: c, request: r}
+	if r.Kind != "" {
+		k.environment, err = s.environment(r)
+	} else if r.Instance != 0 && r.Call != callStop {
+		k.instance, err = s.instance(r.Instance)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer(k, ctx)
 }
 
 // cancellable returns a context that ends when the client sends another byte, or
@@ -236,15 +252,6 @@ func options(r request) (environment.Registration, any, error) {
 	return registration, o, nil
 }
 
-func (s *server) check(ctx context.Context, r request) (any, error) {
-	_, o, err := options(r)
-	if err != nil {
-		return nil, err
-	}
-	state, findings := environment.Check(ctx, r.Kind, o)
-	return checkResult{state, findings}, nil
-}
-
 // environment is made once for each kind and options.
 func (s *server) environment(r request) (environment.Environment, error) {
 	s.mu.Lock()
@@ -264,28 +271,25 @@ func (s *server) environment(r request) (environment.Environment, error) {
 	return e, err
 }
 
-func (s *server) describe(ctx context.Context, r request) (any, error) {
-	e, err := s.environment(r)
-	if err != nil {
-		return nil, err
-	}
-	_, able := e.(environment.Networked)
-	return description{e.Label(), able, e.Versions(ctx)}, nil
+func (k *call) describe(ctx context.Context) (any, error) {
+	_, able := k.environment.(environment.Networked)
+	return description{k.environment.Label(), able, k.environment.Versions(ctx)}, nil
 }
 
 // image receives an image, if the store does not have it.
-func (s *server) image(ctx context.Context, c *conversation, r request) (any, error) {
-	if r.Image == nil {
+func (k *call) image(ctx context.Context) (any, error) {
+	facts := k.request.Image
+	if facts == nil {
 		return nil, errors.New("no image is named")
 	}
-	_, err := s.store.Receive(ctx, r.Image.made(), func() (io.Reader, error) {
-		if r.Image.Size <= 0 {
-			return nil, fmt.Errorf("image %s is not in the store, and its size is missing", r.Image.Name)
+	_, err := k.store.Receive(ctx, facts.made(), func() (io.Reader, error) {
+		if facts.Size <= 0 {
+			return nil, fmt.Errorf("image %s is not in the store, and its size is missing", facts.Name)
 		}
-		if err := c.send(event{Want: true}); err != nil {
+		if err := k.conversation.send(event{Want: true}); err != nil {
 			return nil, err
 		}
-		return io.LimitReader(c.reader, r.Image.Size), nil
+		return io.LimitReader(k.conversation.reader, facts.Size), nil
 	})
 	return struct{}{}, err
 }
@@ -307,51 +311,45 @@ func (s *server) have(ctx context.Context, r request) (*image.Image, error) {
 	})
 }
 
-func (s *server) prepare(ctx context.Context, c *conversation, r request) (any, error) {
-	e, err := s.environment(r)
+func (k *call) prepare(ctx context.Context) (any, error) {
+	ctx, stop := cancellable(ctx, k.conversation)
+	defer stop()
+	img, err := k.have(ctx, k.request)
 	if err != nil {
 		return nil, err
 	}
-	img, err := s.have(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	err = e.Prepare(ctx, img, func(line string) { _ = c.send(event{Say: line}) })
-	return description{Label: e.Label()}, err
+	err = k.environment.Prepare(ctx, img, func(line string) { _ = k.conversation.send(event{Say: line}) })
+	return description{Label: k.environment.Label()}, err
 }
 
-func (s *server) network(ctx context.Context, r request) (any, error) {
-	e, err := s.environment(r)
-	if err != nil {
-		return nil, err
-	}
-	able, ok := e.(environment.Networked)
+func (k *call) network(ctx context.Context) (any, error) {
+	able, ok := k.environment.(environment.Networked)
 	if !ok {
-		return nil, fmt.Errorf("kind %s has no network between instances", r.Kind)
+		return nil, fmt.Errorf("kind %s has no network between instances", k.request.Kind)
 	}
-	n, err := able.NewNetwork(ctx, s.owner, r.Name)
+	n, err := able.NewNetwork(ctx, k.owner, k.request.Name)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last++
-	s.networks[s.last] = n
-	return networked{s.last, n.Path(), n.Host()}, nil
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last++
+	k.networks[k.last] = n
+	return networked{k.last, n.Path(), n.Host()}, nil
 }
 
-func (s *server) close(ctx context.Context, r request) error {
-	s.mu.Lock()
-	n := s.networks[r.Network]
-	s.mu.Unlock()
+func (k *call) close(ctx context.Context) (any, error) {
+	k.mu.Lock()
+	n := k.networks[k.request.Network]
+	k.mu.Unlock()
 	if n == nil {
-		return nil
+		return struct{}{}, nil
 	}
 	err := n.Close(ctx)
 	if err == nil {
-		s.mu.Lock()
-		delete(s.networks, r.Network)
-		s.mu.Unlock()
+		k.mu.Lock()
+		delete(k.networks, k.request.Network)
+		k.mu.Unlock()
 	}
-	return err
+	return struct{}{}, err
 }

@@ -22,27 +22,24 @@ type served struct {
 	relay   io.Closer // nil until the client connects to the agent
 }
 
-func (s *server) start(ctx context.Context, c *conversation, r request) (any, error) {
-	e, err := s.environment(r)
+func (k *call) start(ctx context.Context) (any, error) {
+	r := k.request
+	img, err := k.have(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	img, err := s.have(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	ask := environment.Request{Name: r.Name, Owner: s.owner, Image: img, Limits: r.Limits, Console: console{c}}
+	ask := environment.Request{Name: r.Name, Owner: k.owner, Image: img, Limits: r.Limits, Console: console{k.conversation}}
 	if r.Network != 0 {
-		s.mu.Lock()
-		ask.Network = s.networks[r.Network]
-		s.mu.Unlock()
+		k.mu.Lock()
+		ask.Network = k.networks[r.Network]
+		k.mu.Unlock()
 		if ask.Network == nil {
 			return nil, fmt.Errorf("starting %s: its network is closed", r.Name)
 		}
 	}
 	// The context of the start must not end the instance later.
-	starting, started := cancellable(ctx, c)
-	i, err := e.Start(starting, ask)
+	starting, started := cancellable(ctx, k.conversation)
+	i, err := k.environment.Start(starting, ask)
 	if err == nil && starting.Err() != nil {
 		err = errors.Join(context.Cause(starting), i.Stop(context.WithoutCancel(ctx)))
 	}
@@ -50,24 +47,20 @@ func (s *server) start(ctx context.Context, c *conversation, r request) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return s.keep(i), nil
+	return k.keep(i), nil
 }
 
 // find finds an instance that was not started through this session.
-func (s *server) find(ctx context.Context, r request) (any, error) {
-	e, err := s.environment(r)
-	if err != nil {
-		return nil, err
-	}
-	able, finds := e.(environment.Finder)
+func (k *call) find(ctx context.Context) (any, error) {
+	able, finds := k.environment.(environment.Finder)
 	if !finds {
-		return nil, fmt.Errorf("kind %s finds no instances that others started", r.Kind)
+		return nil, fmt.Errorf("kind %s finds no instances that others started", k.request.Kind)
 	}
-	i, err := able.Find(ctx, r.Name)
+	i, err := able.Find(ctx, k.request.Name)
 	if err != nil {
 		return nil, err
 	}
-	return s.keep(i), nil
+	return k.keep(i), nil
 }
 
 func (s *server) keep(i environment.Instance) started {
@@ -135,41 +128,33 @@ func (s *server) agent(c *conversation, r request) {
 	_ = i.Agent().Relay(c.raw())
 }
 
-func (s *server) meter(c *conversation, r request) (any, error) {
-	i, err := s.instance(r.Instance)
-	if err != nil {
-		return nil, err
-	}
-	o := usage.Options{Every: r.Every}
+func (k *call) meter(context.Context) (any, error) {
+	o := usage.Options{Every: k.request.Every}
 	begun := make(chan struct{})
-	if r.Live {
+	if k.request.Live {
 		o.Each = func(seen usage.Reading) {
 			select {
 			case <-begun:
 				// A client that is gone does not need it.
-				_ = c.send(event{Reading: &seen})
+				_ = k.conversation.send(event{Reading: &seen})
 			default:
 			}
 		}
 	}
-	m := environment.Meter(i.Instance, o)
-	if err := c.send(event{Begun: true}); err != nil {
+	m := environment.Meter(k.instance.Instance, o)
+	if err := k.conversation.send(event{Begun: true}); err != nil {
 		m.Stop()
 		return nil, err
 	}
 	close(begun)
-	_, _ = c.reader.ReadByte() // the client's request to end, or the end of the stream
+	_, _ = k.conversation.reader.ReadByte() // the client's request to end, or the end of the stream
 	used := m.Stop()
 	return watched{used, m.Series()}, nil
 }
 
 // limits checks from this machine whether the limits hold.
-func (s *server) limits(ctx context.Context, r request) (any, error) {
-	i, err := s.instance(r.Instance)
-	if err != nil {
-		return nil, err
-	}
-	limits, err := environment.CheckLimits(ctx, i.Instance, r.Limits)
+func (k *call) limits(ctx context.Context) (any, error) {
+	limits, err := environment.CheckLimits(ctx, k.instance.Instance, k.request.Limits)
 	var not *environment.LimitsError
 	if errors.As(err, &not) {
 		err = nil // the client decides by the effective limits
@@ -177,54 +162,39 @@ func (s *server) limits(ctx context.Context, r request) (any, error) {
 	return limits, err
 }
 
-func (s *server) freeze(ctx context.Context, r request) (any, error) {
-	i, err := s.instance(r.Instance)
-	if err != nil {
-		return nil, err
-	}
-	f, offered := i.Instance.(environment.Freezer)
+func (k *call) freeze(ctx context.Context) (any, error) {
+	f, offered := k.instance.Instance.(environment.Freezer)
 	if !offered {
 		return frozen{"instances of this kind cannot be frozen"}, nil
 	}
-	if err = f.Freeze(ctx); errors.Is(err, errors.ErrUnsupported) {
+	err := f.Freeze(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
 		return frozen{err.Error()}, nil
 	}
 	return frozen{}, err
 }
 
-func (s *server) thaw(ctx context.Context, r request) error {
-	i, err := s.instance(r.Instance)
-	if err != nil {
-		return err
+func (k *call) thaw(ctx context.Context) (any, error) {
+	if f, offered := k.instance.Instance.(environment.Freezer); offered {
+		return struct{}{}, f.Thaw(ctx)
 	}
-	if f, offered := i.Instance.(environment.Freezer); offered {
-		return f.Thaw(ctx)
-	}
-	return nil
+	return struct{}{}, nil
 }
 
-func (s *server) used(r request) (any, error) {
-	i, err := s.instance(r.Instance)
-	if err != nil {
-		return nil, err
-	}
-	return environment.UsageOfStart(i.Instance), nil
-}
-
-func (s *server) stop(ctx context.Context, r request) (any, error) {
-	i, err := s.instance(r.Instance)
+func (k *call) stop(ctx context.Context) (any, error) {
+	i, err := k.server.instance(k.request.Instance)
 	if err != nil {
 		return stopped{}, nil // it is stopped
 	}
 	began := time.Now()
 	err = i.Stop(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if i.relay != nil {
 		i.relay.Close()
 	}
 	if err == nil {
-		delete(s.instances, r.Instance)
+		delete(k.instances, k.request.Instance)
 	}
 	i.once.Do(func() { close(i.stopped) })
 	var answer stopped

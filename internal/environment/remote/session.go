@@ -114,13 +114,18 @@ func (s *Session) Close() error {
 	return s.end
 }
 
-// call sends a request and receives events up to the result. The conversation is
-// returned for further events; the caller closes it.
-func (s *Session) call(ctx context.Context, r request, handle func(*conversation, event) error) (*conversation, json.RawMessage, error) {
+// call sends a request and receives events up to the result; nil ignores that. The
+// conversation is returned for further events; the caller closes it.
+func (s *Session) call(ctx context.Context, r request, result any, handle func(*conversation, event) error) (_ *conversation, err error) {
 	c, err := s.ask(r)
 	if err != nil {
-		return nil, nil, s.explain(ctx, err)
+		return nil, s.explain(ctx, err)
 	}
+	defer func() {
+		if err != nil {
+			c.stream.Close()
+		}
+	}()
 	// A call that can be cancelled still ends with an answer, since the other side
 	// cleans up first. A call that cannot be cancelled is short.
 	done := make(chan struct{})
@@ -145,19 +150,18 @@ func (s *Session) call(ctx context.Context, r request, handle func(*conversation
 	for {
 		var e event
 		if err := c.receive(&e); err != nil {
-			c.stream.Close()
-			return nil, nil, s.explain(ctx, err)
+			return nil, s.explain(ctx, err)
 		}
 		switch {
 		case e.Error != "":
-			c.stream.Close()
-			return nil, nil, because(ctx, fmt.Errorf("on %s: %s", s.host.Name(), e.Error))
+			return nil, because(ctx, fmt.Errorf("on %s: %s", s.host.Name(), e.Error))
+		case e.Result != nil && result != nil:
+			return c, json.Unmarshal(e.Result, result)
 		case e.Result != nil:
-			return c, e.Result, nil
+			return c, nil
 		case handle != nil:
 			if err := handle(c, e); err != nil {
-				c.stream.Close()
-				return nil, nil, s.explain(ctx, err)
+				return nil, s.explain(ctx, err)
 			}
 		}
 	}
@@ -191,15 +195,11 @@ func (s *Session) explain(ctx context.Context, err error) error {
 
 // simple is a call whose only event is the result.
 func (s *Session) simple(ctx context.Context, r request, result any) error {
-	c, answer, err := s.call(ctx, r, nil)
-	if err != nil {
-		return err
+	c, err := s.call(ctx, r, result, nil)
+	if err == nil {
+		c.stream.Close()
 	}
-	c.stream.Close()
-	if result == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, result)
+	return err
 }
 
 // Check runs the checks of a kind's requirements on the host. The findings name the
@@ -248,7 +248,7 @@ func (s *Session) send(ctx context.Context, img *image.Image, progress func(stri
 	}
 	whole := *facts
 	whole.Size = info.Size()
-	c, _, err := s.call(ctx, request{Call: callImage, Image: &whole}, func(c *conversation, e event) error {
+	c, err := s.call(ctx, request{Call: callImage, Image: &whole}, nil, func(c *conversation, e event) error {
 		if !e.Want {
 			return nil
 		}
