@@ -1,4 +1,5 @@
-// Package lists has what package slices lacks: a list made of another one.
+// Package lists has what package slices lacks: a list made of another one, and a pointer to
+// what was found.
 package lists
 
 // Map returns f of every value; nil for an empty list.
@@ -19,4 +20,14 @@ func Filter[T any](list []T, keep func(T) bool) []T {
 		}
 	}
 	return kept
+}
+
+// Find returns the first value that matches; nil if there is none.
+func Find[T any](list []T, match func(*T) bool) *T {
+	for i := range list {
+		if match(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
 }

@@ -1,12 +1,12 @@
 package published
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 )
 
@@ -42,7 +42,7 @@ func (c *Check) kinds() []string {
 // do not exist, or is invalid.
 func (s *Study) evaluate(c *Check) ([]Finding, error) {
 	if !slices.Contains(wordings, c.wording()) {
-		return nil, fmt.Errorf("%s", strictyaml.Unknown("wording", c.Wording, wordings))
+		return nil, errors.New(strictyaml.Unknown("wording", c.Wording, wordings))
 	}
 	switch c.kinds()[0] {
 	case "ratio":
@@ -89,104 +89,6 @@ func (c *Check) worded(figure string) string {
 	return figure
 }
 
-// located is an operand with the rows that it is about.
-type located struct {
-	Operand
-	sheet *sheet
-	rows  []Row
-}
-
-func (s *Study) locate(c *Check, o Operand) (located, error) {
-	if o.Table == "" && o.Score == "" {
-		o.Table, o.Score = c.Table, c.Score
-	}
-	if o.Statistic == "" {
-		o.Statistic = c.Statistic
-	}
-	if o.At == nil {
-		o.At = c.At
-	}
-	if o.Environment != "" && s.environmentByID(o.Environment) == nil {
-		known := lists.Map(s.Environments, func(e Environment) string { return e.ID })
-		return located{}, fmt.Errorf("%s", strictyaml.Unknown("environment", o.Environment, known))
-	}
-	t, err := s.sheet(o.Table, o.Score)
-	if err != nil {
-		return located{}, err
-	}
-	rows, err := t.at(o.At)
-	return located{o, t, rows}, err
-}
-
-// all locates every operand of `of`.
-func (s *Study) all(c *Check) ([]located, error) {
-	if len(c.Of) == 0 {
-		return nil, fmt.Errorf("the environment is missing: add `of:`")
-	}
-	var list []located
-	for _, o := range c.Of {
-		l, err := s.locate(c, o)
-		if err != nil {
-			return nil, err
-		}
-		if l.Environment == "" {
-			return nil, fmt.Errorf("an operand of `of` needs an environment")
-		}
-		list = append(list, l)
-	}
-	return list, nil
-}
-
-func (l located) figure(row Row) (figure, error) {
-	return row.figure(l.Environment, l.Statistic, l.sheet.unit == "points")
-}
-
-// each calls do for every row that has the operand's figure; at a named level
-// the figure must be there.
-func (l located) each(do func(Row, figure) error) error {
-	done := 0
-	for _, row := range l.rows {
-		f, err := l.figure(row)
-		if err != nil {
-			if len(l.At) > 0 || len(l.rows) == 1 {
-				return fmt.Errorf("%w (%s)", err, l.sheet.place)
-			}
-			continue
-		}
-		done++
-		if err := do(row, f); err != nil {
-			return err
-		}
-	}
-	if done == 0 {
-		return fmt.Errorf("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
-	}
-	return nil
-}
-
-func (l located) where(row Row) string {
-	where := l.sheet.place + ", " + l.sheet.title
-	if len(row.At) > 0 {
-		where += " at " + row.At.String()
-	}
-	return where
-}
-
-func (l located) unitText() string {
-	if l.Statistic == "cv" {
-		return ""
-	}
-	return " " + l.sheet.unit
-}
-
-func (l located) shown(s *Study, f figure) string {
-	text := s.Name(l.Environment) + " " + f.text
-	if l.Statistic == "sd" {
-		return s.Name(l.Environment) + " sd " + f.text
-	}
-	return text
-}
-
 // compared evaluates what relates `of` to `to`: ratios and differences.
 func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b span) (span, bool), format func(float64) string) ([]Finding, error) {
 	if c.To == nil {
@@ -205,36 +107,35 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 	}
 	var findings []Finding
 	for _, of := range list {
+		points, err := of.points()
+		if err != nil {
+			return nil, err
+		}
 		var mine []Finding
 		var spans []span
-		err := of.each(func(row Row, a figure) error {
-			other := row
+		for _, a := range points {
+			other := a.row
 			if c.To.At != nil || c.To.Table != "" || c.To.Score != "" {
-				if other, err = to.matching(row, c.To.At != nil); err != nil {
-					return err
+				if other, err = to.matching(a.row, c.To.At != nil); err != nil {
+					return nil, err
 				}
 			}
 			b, err := to.figure(other)
 			if err != nil {
 				if len(of.At) > 0 || len(of.rows) == 1 {
-					return err
+					return nil, err
 				}
-				return nil
+				continue
 			}
 			found, ok := relate(a.span, b.span)
 			if !ok {
-				return fmt.Errorf("%s over %s has no bound", a.text, b.text)
+				return nil, fmt.Errorf("%s over %s has no bound", a.text, b.text)
 			}
-			figures := of.shown(s, a) + ", " + to.shown(s, b)
-			if len(other.At) > 0 && other.At.String() != row.At.String() {
+			figures := of.shown(s, a.figure) + ", " + to.shown(s, b)
+			if len(other.At) > 0 && other.At.String() != a.row.At.String() {
 				figures += " at " + other.At.String()
 			}
-			mine = append(mine, judged(found, t, claimed, of.where(row), figures, format))
-			spans = append(spans, found)
-			return nil
-		})
-		if err != nil {
-			return nil, err
+			mine, spans = append(mine, judged(found, t, claimed, of.where(a.row), figures, format)), append(spans, found)
 		}
 		if len(mine) == 0 {
 			return nil, fmt.Errorf("no row has the values of both %q and %q", of.Environment, to.Environment)
@@ -324,27 +225,15 @@ func (s *Study) units(c *Check, claimed *Number) func(float64) string {
 
 // value holds a figure of the text against the table's.
 func (s *Study) value(c *Check) ([]Finding, error) {
-	list, err := s.all(c)
-	if err != nil {
-		return nil, err
-	}
-	var findings []Finding
-	for _, of := range list {
-		format := s.units(c, c.Value)
-		err := of.each(func(row Row, f figure) error {
-			one := judged(f.span, aim(*c.Value, c.wording()), c.worded(c.Value.text+of.unitText()), of.where(row), of.shown(s, f), format)
-			one.Found, one.Bounds, one.copied = f.text+of.unitText(), "", true
-			if c.wording() == "exactly" { // the text may have more digits than the table
-				if one.Outcome = Fails; sameFigure(c.Value.text, f.text) {
-					one.Outcome, one.Off = Holds, ""
-				}
+	format := s.units(c, c.Value)
+	return s.each(c, func(of located, p point) (Finding, error) {
+		f := judged(p.span, aim(*c.Value, c.wording()), c.worded(c.Value.text+of.unitText()), of.where(p.row), of.shown(s, p.figure), format)
+		f.Found, f.Bounds, f.copied = p.text+of.unitText(), "", true
+		if c.wording() == "exactly" { // the text may have more digits than the table
+			if f.Outcome = Fails; sameFigure(c.Value.text, p.text) {
+				f.Outcome, f.Off = Holds, ""
 			}
-			findings = append(findings, one)
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-	}
-	return findings, nil
+		return f, nil
+	})
 }

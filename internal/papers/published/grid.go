@@ -2,18 +2,12 @@ package published
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/base/lists"
 )
-
-func sortedPairs(m map[string]string) []string {
-	return lists.Map(slices.Sorted(maps.Keys(m)), func(key string) string { return key + " " + m[key] })
-}
 
 // grid is a table of a terminal: a title column and one of figures an
 // environment.

@@ -1,8 +1,8 @@
 package published
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"tare/internal/base/lists"
@@ -10,17 +10,16 @@ import (
 )
 
 func (s *Study) tableByID(id string) *Table {
-	if i := slices.IndexFunc(s.Tables, func(t Table) bool { return t.ID == id }); i >= 0 {
-		return &s.Tables[i]
-	}
-	return nil
+	return lists.Find(s.Tables, func(t *Table) bool { return t.ID == id })
 }
 
 func (s *Study) environmentByID(id string) *Environment {
-	if i := slices.IndexFunc(s.Environments, func(e Environment) bool { return e.ID == id }); i >= 0 {
-		return &s.Environments[i]
-	}
-	return nil
+	return lists.Find(s.Environments, func(e *Environment) bool { return e.ID == id })
+}
+
+// ids are those of the environments.
+func (s *Study) ids() []string {
+	return lists.Map(s.Environments, func(e Environment) string { return e.ID })
 }
 
 // Name is the study's own name of an environment.
@@ -65,7 +64,7 @@ func (s *Study) sheet(table, score string) (*sheet, error) {
 		t := s.tableByID(table)
 		if t == nil {
 			known := lists.Map(s.Tables, func(t Table) string { return t.ID })
-			return nil, fmt.Errorf("%s", strictyaml.Unknown("table", table, known))
+			return nil, errors.New(strictyaml.Unknown("table", table, known))
 		}
 		title := t.Metric
 		if t.Statistic != "" && !strings.Contains(title, t.Statistic) {
@@ -94,7 +93,7 @@ func (s *Study) scoreSheet(id string) (*sheet, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s", strictyaml.Unknown("score", id, known))
+	return nil, errors.New(strictyaml.Unknown("score", id, known))
 }
 
 func scoreRows(numbers map[string]Number) []Row {
@@ -138,7 +137,7 @@ func (row Row) figure(environment, statistic string, exact bool) (figure, error)
 		cv = cv.times(100)
 		return figure{cv, fmt.Sprintf("%.1f%%", cv.mid)}, nil
 	}
-	return figure{}, fmt.Errorf("%s", strictyaml.Unknown("statistic", statistic, []string{"value", "sd", "cv"}))
+	return figure{}, errors.New(strictyaml.Unknown("statistic", statistic, []string{"value", "sd", "cv"}))
 }
 
 func (row Row) where() string {
@@ -153,18 +152,134 @@ func (t *sheet) at(level Level) ([]Row, error) {
 	if len(level) == 0 {
 		return t.rows, nil
 	}
-	var found []Row
-	for _, row := range t.rows {
-		match := true
+	found := lists.Filter(t.rows, func(row Row) bool {
 		for name, value := range level {
-			match = match && row.At[name] == value
+			if row.At[name] != value {
+				return false
+			}
 		}
-		if match {
-			found = append(found, row)
-		}
-	}
+		return true
+	})
 	if len(found) == 0 {
 		return nil, fmt.Errorf("there is no row at %s in %s", level, t.place)
 	}
 	return found, nil
+}
+
+// located is an operand with the rows that it is about.
+type located struct {
+	Operand
+	sheet *sheet
+	rows  []Row
+}
+
+func (s *Study) locate(c *Check, o Operand) (located, error) {
+	if o.Table == "" && o.Score == "" {
+		o.Table, o.Score = c.Table, c.Score
+	}
+	if o.Statistic == "" {
+		o.Statistic = c.Statistic
+	}
+	if o.At == nil {
+		o.At = c.At
+	}
+	if o.Environment != "" && s.environmentByID(o.Environment) == nil {
+		return located{}, errors.New(strictyaml.Unknown("environment", o.Environment, s.ids()))
+	}
+	t, err := s.sheet(o.Table, o.Score)
+	if err != nil {
+		return located{}, err
+	}
+	rows, err := t.at(o.At)
+	return located{o, t, rows}, err
+}
+
+// all locates every operand of `of`.
+func (s *Study) all(c *Check) ([]located, error) {
+	if len(c.Of) == 0 {
+		return nil, fmt.Errorf("the environment is missing: add `of:`")
+	}
+	var list []located
+	for _, o := range c.Of {
+		l, err := s.locate(c, o)
+		if err != nil {
+			return nil, err
+		}
+		if l.Environment == "" {
+			return nil, fmt.Errorf("an operand of `of` needs an environment")
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+func (l located) figure(row Row) (figure, error) {
+	return row.figure(l.Environment, l.Statistic, l.sheet.unit == "points")
+}
+
+// point is a figure of an operand, in a row.
+type point struct {
+	row Row
+	figure
+}
+
+// points are the operand's figures; at a named level there must be one.
+func (l located) points() (points []point, err error) {
+	for _, row := range l.rows {
+		f, err := l.figure(row)
+		if err == nil {
+			points = append(points, point{row, f})
+		} else if len(l.At) > 0 || len(l.rows) == 1 {
+			return nil, fmt.Errorf("%w (%s)", err, l.sheet.place)
+		}
+	}
+	if len(points) == 0 {
+		err = fmt.Errorf("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
+	}
+	return points, err
+}
+
+// each finds something about every figure of every operand of `of`.
+func (s *Study) each(c *Check, find func(of located, p point) (Finding, error)) ([]Finding, error) {
+	list, err := s.all(c)
+	if err != nil {
+		return nil, err
+	}
+	var findings []Finding
+	for _, of := range list {
+		points, err := of.points()
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range points {
+			f, err := find(of, p)
+			if err != nil {
+				return nil, err
+			}
+			findings = append(findings, f)
+		}
+	}
+	return findings, nil
+}
+
+func (l located) where(row Row) string {
+	where := l.sheet.place + ", " + l.sheet.title
+	if len(row.At) > 0 {
+		where += " at " + row.At.String()
+	}
+	return where
+}
+
+func (l located) unitText() string {
+	if l.Statistic == "cv" {
+		return ""
+	}
+	return " " + l.sheet.unit
+}
+
+func (l located) shown(s *Study, f figure) string {
+	if l.Statistic == "sd" {
+		return s.Name(l.Environment) + " sd " + f.text
+	}
+	return s.Name(l.Environment) + " " + f.text
 }

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +36,24 @@ func related(a span, relation string, b span) Outcome {
 	return Fails
 }
 
+// comparison is a finding about figures of which each is related to another one.
+type comparison struct {
+	Finding
+	shown, against []string
+}
+
+// add adds a relation, with what speaks against it if it does not hold.
+func (c *comparison) add(outcome Outcome, against string) {
+	if c.Outcome = worse(c.Outcome, outcome); outcome != Holds {
+		c.against = append(c.against, against)
+	}
+}
+
+func (c comparison) finding() Finding {
+	c.Figures, c.Off = strings.Join(c.shown, ", "), strings.Join(c.against, "; ")
+	return c.Finding
+}
+
 // order is a chain of environments with relations between them.
 func (s *Study) order(c *Check) ([]Finding, error) {
 	words := strings.Fields(c.Order)
@@ -45,7 +64,7 @@ func (s *Study) order(c *Check) ([]Finding, error) {
 	for i, word := range words {
 		if i%2 == 1 {
 			if !slices.Contains(relations, word) {
-				return nil, fmt.Errorf("%s", strictyaml.Unknown("relation", word, relations))
+				return nil, errors.New(strictyaml.Unknown("relation", word, relations))
 			}
 			continue
 		}
@@ -58,13 +77,11 @@ func (s *Study) order(c *Check) ([]Finding, error) {
 	var findings []Finding
 	for _, row := range chain[0].rows {
 		finding, err := s.chained(chain, words, row)
-		if err != nil {
-			if len(c.At) > 0 || len(chain[0].rows) == 1 {
-				return nil, err
-			}
-			continue
+		if err == nil {
+			findings = append(findings, finding)
+		} else if len(c.At) > 0 || len(chain[0].rows) == 1 {
+			return nil, err
 		}
-		findings = append(findings, finding)
 	}
 	if len(findings) == 0 {
 		return nil, fmt.Errorf("no row of %s has the values of all of %s", chain[0].sheet.place, c.Order)
@@ -73,35 +90,24 @@ func (s *Study) order(c *Check) ([]Finding, error) {
 }
 
 func (s *Study) chained(chain []located, words []string, row Row) (Finding, error) {
-	f := Finding{Outcome: Holds, Where: chain[0].where(row), Claimed: s.named(words)}
-	var shown, against []string
+	named := slices.Clone(words) // with the study's names in place of ids
+	for i := 0; i < len(named); i += 2 {
+		named[i] = s.Name(named[i])
+	}
+	c := comparison{Finding: Finding{Outcome: Holds, Where: chain[0].where(row), Claimed: strings.Join(named, " ")}}
 	var before figure
 	for i, l := range chain {
 		now, err := l.figure(row)
 		if err != nil {
-			return f, err
+			return c.Finding, err
 		}
-		shown = append(shown, l.shown(s, now))
+		c.shown = append(c.shown, l.shown(s, now))
 		if i > 0 {
-			outcome := related(before.span, words[2*i-1], now.span)
-			f.Outcome = worse(f.Outcome, outcome)
-			if outcome != Holds {
-				against = append(against, s.gap(chain[i-1], before, l, now))
-			}
+			c.add(related(before.span, words[2*i-1], now.span), s.gap(chain[i-1], before, l, now))
 		}
 		before = now
 	}
-	f.Figures, f.Off = strings.Join(shown, ", "), strings.Join(against, "; ")
-	return f, nil
-}
-
-// named puts the study's names in place of ids.
-func (s *Study) named(words []string) string {
-	list := slices.Clone(words)
-	for i := 0; i < len(list); i += 2 {
-		list[i] = s.Name(list[i])
-	}
-	return strings.Join(list, " ")
+	return c.finding(), nil
 }
 
 // gap describes the actual order of two figures.
@@ -127,49 +133,29 @@ func trimmed(x float64) string { return fmt.Sprintf("%.6g", x) }
 
 // extreme checks that an environment is the best or the worst of all.
 func (s *Study) extreme(c *Check) ([]Finding, error) {
-	list, err := s.all(c)
-	if err != nil {
-		return nil, err
-	}
-	var findings []Finding
-	for _, of := range list {
+	return s.each(c, func(of located, p point) (Finding, error) {
 		relation, err := direction(c.Extreme, of)
 		if err != nil {
-			return nil, err
+			return Finding{}, err
 		}
-		err = of.each(func(row Row, mine figure) error {
-			f := Finding{Outcome: Holds, Where: of.where(row), Claimed: s.Name(of.Environment) + " " + c.Extreme}
-			shown := []string{of.shown(s, mine)}
-			var against []string
-			for _, other := range s.others(c.Among, row, of.Environment) {
-				l := of
-				l.Environment = other
-				theirs, err := l.figure(row)
-				if err != nil {
-					if len(c.Among) > 0 || l.Statistic == "" {
-						return err
-					}
-					continue
-				}
-				shown = append(shown, l.shown(s, theirs))
-				outcome := related(mine.span, relation, theirs.span)
-				f.Outcome = worse(f.Outcome, outcome)
-				if outcome != Holds {
-					against = append(against, s.gap(of, mine, l, theirs))
-				}
+		all := comparison{Finding: Finding{Outcome: Holds, Where: of.where(p.row), Claimed: s.Name(of.Environment) + " " + c.Extreme}}
+		all.shown = []string{of.shown(s, p.figure)}
+		for _, other := range s.others(c.Among, p.row, of.Environment) {
+			l := of
+			l.Environment = other
+			theirs, err := l.figure(p.row)
+			if err == nil {
+				all.shown = append(all.shown, l.shown(s, theirs))
+				all.add(related(p.span, relation, theirs.span), s.gap(of, p.figure, l, theirs))
+			} else if len(c.Among) > 0 || l.Statistic == "" {
+				return Finding{}, err
 			}
-			if len(shown) == 1 {
-				return fmt.Errorf("%[2]s has nothing to compare %[1]q with", of.Environment, row.where())
-			}
-			f.Figures, f.Off = strings.Join(shown, ", "), strings.Join(against, "; ")
-			findings = append(findings, f)
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
-	}
-	return findings, nil
+		if len(all.shown) == 1 {
+			return Finding{}, fmt.Errorf("%[2]s has nothing to compare %[1]q with", of.Environment, p.row.where())
+		}
+		return all.finding(), nil
+	})
 }
 
 // direction is the relation that makes a figure the extreme one.
@@ -184,7 +170,7 @@ func direction(extreme string, of located) (string, error) {
 	case extreme == "lowest":
 		return "<", nil
 	case extreme != "best" && extreme != "worst":
-		return "", fmt.Errorf("%s", strictyaml.Unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"}))
+		return "", errors.New(strictyaml.Unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"}))
 	case better == "neither":
 		return "", fmt.Errorf("the table has no better direction: use highest or lowest")
 	case (better == "higher") == (extreme == "best"):
@@ -215,57 +201,48 @@ func (s *Study) trend(c *Check) ([]Finding, error) {
 	kinds := map[string]string{"rising": "<", "falling": ">", "not-falling": "<=", "not-rising": ">=", "peak": ">", "trough": "<"}
 	relation, ok := kinds[c.Trend]
 	if !ok {
-		return nil, fmt.Errorf("%s", strictyaml.Unknown("trend", c.Trend, slices.Sorted(maps.Keys(kinds))))
+		return nil, errors.New(strictyaml.Unknown("trend", c.Trend, slices.Sorted(maps.Keys(kinds))))
 	}
+	turns := c.Trend == "peak" || c.Trend == "trough"
 	list, err := s.all(c)
 	if err != nil {
 		return nil, err
 	}
 	var findings []Finding
 	for _, of := range list {
-		f := Finding{Outcome: Holds, Where: of.sheet.place + ", " + of.sheet.title, Claimed: s.Name(of.Environment) + " " + c.Trend}
-		var levels []string
-		var figures []figure
-		top := -1
+		f := comparison{Finding: Finding{Outcome: Holds, Where: of.sheet.place + ", " + of.sheet.title, Claimed: s.Name(of.Environment) + " " + c.Trend}}
 		whole := of
-		if c.Trend == "peak" || c.Trend == "trough" {
+		if turns {
 			if len(of.At) == 0 || len(of.rows) != 1 {
 				return nil, fmt.Errorf("%s needs one row: `at: {clients: 10}`", c.Trend)
 			}
 			f.Claimed += " at " + of.At.String()
 			whole.rows, whole.At = of.sheet.rows, nil
 		}
-		err := whole.each(func(row Row, fig figure) error {
-			if len(whole.rows) != len(of.rows) && row.At.String() == of.rows[0].At.String() {
-				top = len(figures)
-			}
-			levels, figures = append(levels, row.At.String()), append(figures, fig)
-			return nil
-		})
+		points, err := whole.points()
 		if err != nil {
 			return nil, err
 		}
-		if len(figures) < 2 || top < 0 && (c.Trend == "peak" || c.Trend == "trough") {
+		turn := -1
+		if turns {
+			turn = slices.IndexFunc(points, func(p point) bool { return p.row.At.String() == of.rows[0].At.String() })
+		}
+		if len(points) < 2 || turns && turn < 0 {
 			return nil, fmt.Errorf("a trend of %q needs values in at least two rows", of.Environment)
 		}
-		var against []string
-		for i := range figures {
-			a, b := i-1, i
-			if top >= 0 {
-				a = top
+		for i, b := range points {
+			before := i - 1
+			if turns {
+				before = turn
 			}
-			if a == b || a < 0 {
-				continue
-			}
-			outcome := related(figures[a].span, relation, figures[b].span)
-			f.Outcome = worse(f.Outcome, outcome)
-			if outcome != Holds {
-				against = append(against, fmt.Sprintf("%s at %s, %s at %s", figures[a].text, levels[a], figures[b].text, levels[b]))
+			if before >= 0 && before != i {
+				a := points[before]
+				f.add(related(a.span, relation, b.span), fmt.Sprintf("%s at %s, %s at %s", a.text, a.row.At, b.text, b.row.At))
 			}
 		}
-		f.Off = strings.Join(against, "; ")
-		f.Figures = fmt.Sprintf("%s %s at %s to %s at %s", s.Name(of.Environment), figures[0].text, levels[0], figures[len(figures)-1].text, levels[len(levels)-1])
-		findings = append(findings, f)
+		first, last := points[0], points[len(points)-1]
+		f.shown = []string{fmt.Sprintf("%s %s at %s to %s at %s", s.Name(of.Environment), first.text, first.row.At, last.text, last.row.At)}
+		findings = append(findings, f.finding())
 	}
 	return findings, nil
 }

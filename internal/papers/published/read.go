@@ -1,12 +1,12 @@
 package published
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
 
-	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 	"tare/published"
 )
@@ -25,7 +25,7 @@ func Builtin(name string) (*Study, error) {
 	file := name + ".yaml"
 	data, err := fs.ReadFile(published.Files, file)
 	if err != nil {
-		return nil, fmt.Errorf("%s", strictyaml.Unknown("published study", name, Names()))
+		return nil, errors.New(strictyaml.Unknown("published study", name, Names()))
 	}
 	s, err := Parse(file, data)
 	if err == nil && s.Study != name {
@@ -56,10 +56,11 @@ type reader struct {
 }
 
 func (r *reader) check() {
-	for _, p := range []struct{ key, value string }{{"study", r.Study.Study}, {"source", r.Source.Title}} {
-		if p.value == "" {
-			r.root.At(p.key).Problemf("%s is missing", map[string]string{"study": "study: the file's name", "source": "source: with a title"}[p.key])
-		}
+	if r.Study.Study == "" {
+		r.root.At("study").Problemf("study: the file's name is missing")
+	}
+	if r.Source.Title == "" {
+		r.root.At("source").Problemf("source: with a title is missing")
 	}
 	ids := names{}
 	for i, e := range r.Environments {
@@ -99,8 +100,7 @@ func (ids names) add(n strictyaml.Node, what, id string) {
 }
 
 func (r *reader) environment(n strictyaml.Node, id string) {
-	known := lists.Map(r.Environments, func(e Environment) string { return e.ID })
-	if !slices.Contains(known, id) {
+	if known := r.ids(); !slices.Contains(known, id) {
 		n.Problemf("%s", strictyaml.Unknown("environment", id, known))
 	}
 }
@@ -115,7 +115,7 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 	if (len(t.Cells) == 0) == (len(t.Rows) == 0) {
 		n.Problemf("table %q needs either cells or rows", t.ID)
 	}
-	r.keys(n.At("cells"), t.Cells)
+	r.keys(n, "cells")
 	seen := map[string]bool{}
 	for i, row := range t.Rows {
 		at := n.At("rows", i)
@@ -123,15 +123,15 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 			at.Problemf("each row needs a level (at: {clients: 10}) of its own")
 		}
 		seen[row.At.String()] = true
-		r.keys(at.At("cells"), row.Cells)
-		r.keys(at.At("changes"), row.Changes)
+		r.keys(at, "cells")
+		r.keys(at, "changes")
 		if len(row.Changes) > 0 && t.Changes == nil {
 			at.At("changes").Problemf("changes in a row need `changes: {over: ENVIRONMENT}` at the table")
 		}
 	}
 	if t.Changes != nil {
 		r.environment(n.At("changes", "over"), t.Changes.Over)
-		r.keys(n.At("changes", "cells"), t.Changes.Cells)
+		r.keys(n.At("changes"), "cells")
 		for _, row := range t.rows() {
 			for id := range t.changes(row) {
 				for _, need := range []string{id, t.Changes.Over} {
@@ -150,12 +150,11 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 }
 
 // keys finds environments in a mapping that the study does not have.
-func (r *reader) keys(n strictyaml.Node, cells any) {
-	if !n.IsMapping() || fmt.Sprint(cells) == "map[]" {
-		return
-	}
-	for _, p := range n.Pairs() {
-		r.environment(p.Value, p.Key)
+func (r *reader) keys(n strictyaml.Node, key string) {
+	if at, given := n.Get(key); given && at.IsMapping() {
+		for _, p := range at.Pairs() {
+			r.environment(p.Value, p.Key)
+		}
 	}
 }
 
@@ -165,11 +164,11 @@ func (r *reader) scores(n strictyaml.Node) {
 	for g := range r.Scores.Groups {
 		group, at := &r.Scores.Groups[g], n.At("groups", g)
 		ids.add(at, "score", group.ID)
-		r.keys(at.At("sums"), group.Sums)
+		r.keys(at, "sums")
 		for f := range group.Features {
 			feature, at := &group.Features[f], at.At("features", f)
 			ids.add(at, "score", feature.ID)
-			r.keys(at.At("scores"), feature.Scores)
+			r.keys(at, "scores")
 			if (len(feature.AtLeast) == 0) == (len(feature.AtMost) == 0) {
 				at.Problemf("feature %q needs either at_least or at_most", feature.ID)
 			}

@@ -93,9 +93,7 @@ func (p *page) head(r Result) {
 		if e.Inside != "" {
 			kind += " inside " + e.Inside
 		}
-		for _, option := range sortedPairs(e.With) {
-			kind += ", " + option
-		}
+		kind = joined(", ", kind, Level(e.With).String())
 		if e.ID == r.Baseline {
 			kind += "; the study's baseline"
 		}
@@ -129,13 +127,8 @@ func (r Result) summary() [][]string {
 
 // derived counts the printed figures that follow from others.
 func (r Result) derived() string {
-	bad := 0
-	for _, f := range r.Arithmetic {
-		if f.Outcome == Fails {
-			bad++
-		}
-	}
-	return fmt.Sprintf("%d are printed twice or follow from others; %d disagree", len(r.Arithmetic), bad)
+	bad := lists.Filter(r.Arithmetic, func(f Finding) bool { return f.Outcome == Fails })
+	return fmt.Sprintf("%d are printed twice or follow from others; %d disagree", len(r.Arithmetic), len(bad))
 }
 
 // list prints rows of a name and a text.
@@ -147,8 +140,7 @@ func (p *page) list(rows [][]string) {
 	for _, row := range rows {
 		left, right := wrap(row[0], name), wrap(row[1], max(p.width-name-2, 30))
 		for i := range max(len(left), len(right)) {
-			l, r := at(left, i), at(right, i)
-			p.line(padded(l, name) + "  " + r)
+			p.line(padded(at(left, i), name) + "  " + at(right, i))
 		}
 	}
 }
@@ -177,15 +169,10 @@ func joined(with string, parts ...string) string {
 func (p *page) claims(r Result) {
 	p.heading("CLAIMS: " + r.counts())
 	section := func(title string, member func(ClaimResult) bool) {
-		first := true
-		for _, c := range r.Claims {
-			if !member(c) {
-				continue
-			}
-			if first {
+		for i, c := range lists.Filter(r.Claims, member) {
+			if i == 0 {
 				p.heading(title)
 			}
-			first = false
 			p.claim(c)
 		}
 	}
@@ -203,14 +190,8 @@ func (p *page) claims(r Result) {
 func (r Result) counts() string {
 	text := fmt.Sprintf("%d in all: %d hold, %d within rounding, %d do not hold, %d cannot be checked",
 		len(r.Claims), r.Count[Holds], r.Count[WithinRounding], r.Count[Fails], r.Count[NotChecked])
-	n := 0
-	for _, c := range r.Claims {
-		if c.Rescored != nil {
-			n++
-		}
-	}
-	if n > 0 {
-		text += fmt.Sprintf("; %d have another outcome with the recomputed scores", n)
+	if again := lists.Filter(r.Claims, func(c ClaimResult) bool { return c.Rescored != nil }); len(again) > 0 {
+		text += fmt.Sprintf("; %d have another outcome with the recomputed scores", len(again))
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +15,19 @@ var totals = []string{"sum", "mean", "least", "most"}
 // total recomputes a printed sum, mean, least or most from what it is of.
 func (s *Study) total(c *Check) ([]Finding, error) {
 	if !slices.Contains(totals, c.Total) {
-		return nil, fmt.Errorf("%s", strictyaml.Unknown("total", c.Total, totals))
+		return nil, errors.New(strictyaml.Unknown("total", c.Total, totals))
 	}
 	if len(c.Over) == 0 {
 		return nil, fmt.Errorf("the operands of %s are missing: add `over:`", c.Total)
+	}
+	if c.Is == nil {
+		return s.each(c, func(of located, p point) (Finding, error) {
+			claimed, err := parseNumber(p.text)
+			if err != nil {
+				return Finding{}, err
+			}
+			return s.totalled(c, of, p.row, claimed)
+		})
 	}
 	list, err := s.all(c)
 	if err != nil {
@@ -25,26 +35,11 @@ func (s *Study) total(c *Check) ([]Finding, error) {
 	}
 	var findings []Finding
 	for _, of := range list {
-		if c.Is != nil {
-			f, err := s.totalled(c, of, Row{}, *c.Is)
-			if err != nil {
-				return nil, err
-			}
-			findings = append(findings, f)
-			continue
-		}
-		err := of.each(func(row Row, printed figure) error {
-			claimed, err := parseNumber(printed.text)
-			if err != nil {
-				return err
-			}
-			f, err := s.totalled(c, of, row, claimed)
-			findings = append(findings, f)
-			return err
-		})
+		f, err := s.totalled(c, of, Row{}, *c.Is)
 		if err != nil {
 			return nil, err
 		}
+		findings = append(findings, f)
 	}
 	return findings, nil
 }
@@ -81,9 +76,11 @@ func (s *Study) parts(c *Check, of located, row Row) ([]figure, error) {
 				l.rows = l.rows[same : same+1]
 			}
 		}
-		if err := l.each(func(_ Row, f figure) error { parts = append(parts, f); return nil }); err != nil {
+		points, err := l.points()
+		if err != nil {
 			return nil, err
 		}
+		parts = append(parts, lists.Map(points, func(p point) figure { return p.figure })...)
 	}
 	return parts, nil
 }
