@@ -81,12 +81,7 @@ func (a *Application) Of(role string) *Service {
 	if a == nil {
 		return nil
 	}
-	for i := range a.Services {
-		if a.Services[i].Role == role {
-			return &a.Services[i]
-		}
-	}
-	return nil
+	return lists.Find(a.Services, func(s *Service) bool { return s.Role == role })
 }
 
 // Key is equal for two whose services can use the same instances.
@@ -101,42 +96,49 @@ func (a *Application) Key() string {
 	return string(text)
 }
 
-// Secrets are the sources of all secrets of a run: the plan's, and those of services.
-func (p *Plan) Secrets() []secret.Source {
-	all := slices.Clone(p.Secret)
+// services are those of all applications of the plan.
+func (p *Plan) services() (all []Service) {
 	for _, w := range p.Workloads {
-		if w.Application == nil {
-			continue
-		}
-		for _, s := range w.Application.Services {
-			for _, f := range s.Files {
-				if f.Secret != nil && !slices.Contains(all, *f.Secret) {
-					all = append(all, *f.Secret)
-				}
-			}
-			for _, v := range s.Secrets {
-				if !slices.Contains(all, v.Value) {
-					all = append(all, v.Value)
-				}
-			}
+		if w.Application != nil {
+			all = append(all, w.Application.Services...)
 		}
 	}
 	return all
 }
 
-// Tested are the names of the services in the environment under test, and Beside those of
-// the others.
-func (a *Application) Tested() []string {
-	return lists.Filter(a.names(), func(name string) bool { return a.Under == nil || slices.Contains(a.Under, name) })
+// Secrets are the sources of all secrets of a run: the plan's, and those of services.
+func (p *Plan) Secrets() []secret.Source {
+	all := slices.Clone(p.Secret)
+	add := func(s *secret.Source) {
+		if s != nil && !slices.Contains(all, *s) {
+			all = append(all, *s)
+		}
+	}
+	for _, s := range p.services() {
+		for _, f := range s.Files {
+			add(f.Secret)
+		}
+		for _, v := range s.Secrets {
+			add(&v.Value)
+		}
+	}
+	return all
 }
+
+// Tested are the names of the services in the environment under test.
+func (a *Application) Tested() []string { return a.names(a.tests) }
 
 // Beside are the names of the services in the baseline's environment.
 func (a *Application) Beside() []string {
-	return lists.Filter(a.names(), func(name string) bool { return a.Under != nil && !slices.Contains(a.Under, name) })
+	return a.names(func(s Service) bool { return !a.tests(s) })
 }
 
-func (a *Application) names() []string {
-	return lists.Map(a.Services, func(s Service) string { return s.Name })
+func (a *Application) tests(s Service) bool {
+	return a.Under == nil || slices.Contains(a.Under, s.Name)
+}
+
+func (a *Application) names(of func(Service) bool) []string {
+	return lists.Map(lists.Filter(a.Services, of), func(s Service) string { return s.Name })
 }
 
 // applicationSection is server: of a workload with an application.
@@ -248,9 +250,6 @@ func resolveApplication(at strictyaml.Node, pack *workload.Pack, directory strin
 
 // filesOf is one file or a list.
 func filesOf(s section) (files []string) {
-	if !s.Exists() || s.IsNull() {
-		return nil
-	}
 	if one, scalar := s.Scalar(); scalar {
 		return []string{one}
 	}
@@ -264,11 +263,7 @@ func filesOf(s section) (files []string) {
 
 // Words says which services are where.
 func (a *Application) Words(baseline string) string {
-	var files []string
-	for _, file := range a.Files {
-		files = append(files, filepath.Base(file))
-	}
-	words := fmt.Sprintf("%s of %s; the load is for %s", strings.Join(a.Tested(), ", "), strings.Join(files, ", "), a.Service)
+	words := fmt.Sprintf("%s of %s; the load is for %s", strings.Join(a.Tested(), ", "), strings.Join(lists.Map(a.Files, filepath.Base), ", "), a.Service)
 	if beside := a.Beside(); len(beside) > 0 {
 		words += fmt.Sprintf("; %s in %s, whichever environment is measured", strings.Join(beside, ", "), baseline)
 	}

@@ -3,11 +3,13 @@ package study
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"tare/internal/application/secret"
 	"tare/internal/base/bounded"
 	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
@@ -59,9 +61,6 @@ func within(name, directory string) bool {
 // texts are the items of a list of texts.
 func texts(s section) func(yield func(strictyaml.Node, string) bool) {
 	return func(yield func(strictyaml.Node, string) bool) {
-		if !s.Exists() || s.IsNull() {
-			return
-		}
 		for _, at := range s.Items() {
 			var text string
 			if at.Decode(&text); text != "" && !yield(at, text) {
@@ -69,6 +68,17 @@ func texts(s section) func(yield func(strictyaml.Node, string) bool) {
 			}
 		}
 	}
+}
+
+// absolute is a path that is relative to a directory.
+func absolute(directory, name string) string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(directory, name)
+	}
+	if path, err := filepath.Abs(name); err == nil { // else the working directory is gone
+		name = path
+	}
+	return name
 }
 
 // DefaultInput is where an input is inside that does not say it.
@@ -87,12 +97,7 @@ func parseInput(text, directory string) (i Input, err error) {
 	if err != nil {
 		return i, err
 	}
-	if !filepath.IsAbs(i.From) {
-		i.From = filepath.Join(directory, i.From)
-	}
-	if i.From, err = filepath.Abs(i.From); err != nil {
-		return i, err
-	}
+	i.From = absolute(directory, i.From)
 	if i.SHA256, err = bounded.Sum(i.From); err != nil {
 		return i, fmt.Errorf("%s: %w", i.From, bounded.Cause(err))
 	}
@@ -123,4 +128,75 @@ func checkMounts(root strictyaml.Node, plan *Plan) {
 			}
 		}
 	}
+}
+
+// resolveSecret reads secret:, where values come from that the study does not have. A
+// path is relative to the study; the plan has it absolute, as a run may be resumed from
+// anywhere.
+func resolveSecret(s section, directory string) (sources []secret.Source) {
+	for _, p := range s.Pairs() {
+		source := secret.Source{Name: p.Key}
+		if !p.Value.IsMapping() {
+			p.Value.Problemf("secret %s: write where its value is, {file: PATH} or {env: VARIABLE}, not the value", p.Key)
+			continue
+		}
+		p.Value.Decode(&source)
+		if err := source.Validate(); err != nil {
+			problemAt(p.Value, err, strictyaml.Node.ProblemAtKey)
+			continue
+		}
+		if source.File != "" {
+			source.File = absolute(directory, source.File)
+		}
+		sources = append(sources, source)
+	}
+	slices.SortFunc(sources, func(a, b secret.Source) int { return cmp.Compare(a.Name, b.Name) })
+	return sources
+}
+
+// Lacking lists the files and directories of this machine that the plan names and that
+// are not there, or not with the content that they had when it was made: a plan of
+// another machine, or of an earlier time.
+func (p *Plan) Lacking() (problems []string) {
+	file := func(what, from, sum string) {
+		switch got, err := bounded.Sum(from); {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("%s %s: %v", what, from, bounded.Cause(err)))
+		case got != sum:
+			problems = append(problems, fmt.Sprintf("%s %s: it has other content (SHA-256 %.12s, and it was %.12s)", what, from, got, sum))
+		}
+	}
+	directory := func(from string) {
+		if from == "" {
+			return // in memory
+		}
+		if _, err := os.Stat(from); err != nil {
+			problems = append(problems, fmt.Sprintf("mount %s: %v", from, bounded.Cause(err)))
+		}
+	}
+	for _, m := range p.Mounts {
+		directory(m.From)
+	}
+	for _, in := range p.Inputs {
+		file("input", in.From, in.SHA256)
+	}
+	for _, s := range p.services() {
+		for _, m := range s.Mounts {
+			directory(m.From)
+		}
+		for _, f := range s.Files {
+			if f.From != "" && f.Secret == nil {
+				file("config of "+s.Role, f.From, f.SHA256)
+			}
+		}
+	}
+	for _, s := range p.Secrets() {
+		if _, set := os.LookupEnv(s.Env); s.Env != "" && !set {
+			problems = append(problems, fmt.Sprintf("secret %s: the variable %s is not set", s.Name, s.Env))
+		}
+		if _, err := os.Stat(s.File); s.File != "" && err != nil {
+			problems = append(problems, fmt.Sprintf("secret %s: %s: %v", s.Name, s.File, bounded.Cause(err)))
+		}
+	}
+	return problems
 }

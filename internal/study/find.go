@@ -1,11 +1,13 @@
 package study
 
 import (
-	"fmt"
+	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
 	"tare/internal/workload/capacity"
@@ -27,18 +29,12 @@ const (
 )
 
 // resolveFind resolves find: and objective:. It returns nil where nothing is searched.
-func resolveFind(pairs []strictyaml.Pair, pack *workload.Pack, levels []Level) *Find {
-	at := map[string]strictyaml.Node{}
-	for _, p := range pairs {
-		at[p.Key] = p.Value
-	}
-	find, given := at[findKey]
-	objective, bounded := at[objectiveKey]
-	switch {
-	case !given && bounded:
-		objective.ProblemAtKey("objective: has no effect without find: capacity")
-		return nil
-	case !given:
+func resolveFind(pairs settings, pack *workload.Pack, levels []Level) *Find {
+	find, objective := pairs.at(findKey), pairs.at(objectiveKey)
+	if !find.Exists() {
+		if objective.Exists() {
+			objective.ProblemAtKey("objective: has no effect without find: capacity")
+		}
 		return nil
 	}
 	var what string
@@ -54,14 +50,14 @@ func resolveFind(pairs []strictyaml.Pair, pack *workload.Pack, levels []Level) *
 		find.Problemf("find: workload %s measures the start of instances", pack.Name)
 		return nil
 	}
-	if rate := at[pack.OpenLoop.Rate]; rate.IsSequence() || rate.IsMapping() {
+	if rate := pairs.at(pack.OpenLoop.Rate); rate.IsSequence() || rate.IsMapping() {
 		rate.Problemf("%s: find: capacity searches it; write one value, the first rate that is tried", pack.OpenLoop.Rate)
 	}
 	if slices.ContainsFunc(levels, func(l Level) bool { return l.Instances > 1 }) {
-		at["instances"].Problemf("instances: find: capacity searches the rate of one copy")
+		pairs.at("instances").Problemf("instances: find: capacity searches the rate of one copy")
 	}
 	var text string
-	if bounded {
+	if objective.Exists() {
 		objective.Decode(&text)
 	}
 	if text == "" {
@@ -125,7 +121,7 @@ func (f *Find) add(b capacity.Bound, pack *workload.Pack) error {
 				known = append(known, m.Name)
 			}
 		}
-		return fmt.Errorf("%s", strictyaml.Unknown("metric", b.Name, known))
+		return errors.New(strictyaml.Unknown("metric", b.Name, known))
 	}
 	var err error
 	term.Metric = m.Name
@@ -170,4 +166,100 @@ func (w Workload) ProbePack() workload.Pack {
 		pack.Metrics = append(slices.Clone(pack.Metrics), workload.Metric{Name: pack.OpenLoop.Sent, Unit: "op/s", Better: "higher"})
 	}
 	return pack
+}
+
+// AtLoad is the rate of a level: a share of the baseline's capacity, which is searched by
+// another workload of the plan at one of its levels.
+type AtLoad struct {
+	Share    quantity.Share `json:"share"`
+	Workload string         `json:"workload"`
+	Level    string         `json:"level,omitempty"`
+}
+
+const (
+	loadKey = "load"
+	// loadSuffix ends the name of the workload that runs at shares of the capacity.
+	loadSuffix = "-at-load"
+	// leastLoad and mostLoad bound the shares: a load above the capacity has no steady
+	// latency, and below a hundredth of it nothing is served.
+	leastLoad, mostLoad = .01, 1.
+)
+
+// resolveLoad resolves load: into a workload that runs at shares of the baseline's
+// capacity, which w searches. It returns nil where there is none.
+func resolveLoad(pairs settings, w Workload) *Workload {
+	at := pairs.at(loadKey)
+	if !at.Exists() {
+		return nil
+	}
+	if w.Find == nil {
+		if !pairs.at(findKey).Exists() {
+			at.ProblemAtKey("load: is a share of the baseline's capacity, and needs find: capacity")
+		}
+		return nil
+	}
+	items := []strictyaml.Node{at}
+	if at.IsSequence() {
+		items = at.Items()
+	}
+	var shares []quantity.Share
+	for _, item := range items {
+		var share quantity.Share
+		item.Decode(&share)
+		switch {
+		case !(share >= leastLoad && share <= mostLoad):
+			item.Problemf("load: needs a share of the capacity from 1%% to 100%%, such as 70%%")
+			return nil
+		case slices.Contains(shares, share):
+			item.Problemf("load: %s is listed twice", share)
+			return nil
+		}
+		shares = append(shares, share)
+	}
+	if len(shares) == 0 {
+		at.Problemf("load: the list is empty")
+		return nil
+	}
+	loaded := w
+	loaded.Name, loaded.Find, loaded.Levels = w.Name+loadSuffix, nil, nil
+	for _, l := range w.Levels {
+		for _, share := range shares {
+			own := l
+			own.Parameters = maps.Clone(l.Parameters)
+			own.Load = &AtLoad{Share: share, Workload: w.Name, Level: l.Name}
+			own.Name = strings.TrimPrefix(l.Name+","+loadKey+"="+share.String(), ",")
+			loaded.Levels = append(loaded.Levels, own)
+		}
+	}
+	return &loaded
+}
+
+// Loaded says whether the workload runs at shares of a capacity.
+func (w Workload) Loaded() bool {
+	return slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Load != nil })
+}
+
+// shareLoads gives the workloads at shares of a capacity the parameters that the search
+// has in each environment.
+func (p *Plan) shareLoads() {
+	for _, w := range p.Workloads {
+		if !w.Loaded() {
+			continue
+		}
+		for _, e := range p.Environments {
+			if own := e.With[w.Levels[0].Load.Workload]; own != nil && e.With[w.Name] == nil {
+				e.With[w.Name] = own
+			}
+		}
+	}
+}
+
+// withSearches adds the searches that some workloads need.
+func (p *Plan) withSearches(names []string) []string {
+	for _, w := range p.Workloads {
+		if slices.Contains(names, w.Name) && w.Loaded() {
+			names = append(names, lists.Map(w.Levels, func(l Level) string { return l.Load.Workload })...)
+		}
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -44,11 +45,22 @@ func roleImages(root strictyaml.Node, plan *Plan) map[string]image.Source {
 	return images
 }
 
+// shapes calls do for each shape of the plan's levels, neighbours' included.
+func (p *Plan) shapes(do func(*Shape)) {
+	for _, w := range p.Workloads {
+		for _, l := range w.Levels {
+			for s := &l.Shape; s != nil; s = s.Neighbours {
+				do(s)
+			}
+		}
+	}
+}
+
 // ImageNames are the names of the images of the instances that a plan needs, of those on
 // the host or of the others: "" is the plan's own image, as are names that the plan does
 // not have.
 func (p *Plan) ImageNames(onHost bool) (names []string) {
-	add := func(s *Shape) {
+	p.shapes(func(s *Shape) {
 		if s.Together && !onHost {
 			names = append(names, "")
 		}
@@ -59,14 +71,7 @@ func (p *Plan) ImageNames(onHost bool) (names []string) {
 				names = append(names, "")
 			}
 		}
-	}
-	for _, w := range p.Workloads {
-		for _, l := range w.Levels {
-			for s := &l.Shape; s != nil; s = s.Neighbours {
-				add(s)
-			}
-		}
-	}
+	})
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -80,29 +85,18 @@ func (p *Plan) imagesIn(e Environment) (references []string) {
 		if !own {
 			source = p.Image
 		}
-		if source.Reference == "" {
-			source.Reference = workload.OwnImage
-		}
-		references = append(references, source.Reference)
+		references = append(references, cmp.Or(source.Reference, workload.OwnImage))
 	}
-	for _, w := range p.Workloads {
-		for _, l := range w.Levels {
-			for s := &l.Shape; s != nil; s = s.Neighbours {
-				if s.Together {
-					add("")
-				}
-				for _, r := range s.Roles {
-					here := !r.InBaseline || e.Name == p.Baseline
-					if r.OnHost {
-						here = placed
-					}
-					if here {
-						add(r.Image)
-					}
-				}
+	p.shapes(func(s *Shape) {
+		if s.Together {
+			add("")
+		}
+		for _, r := range s.Roles {
+			if r.OnHost && placed || !r.OnHost && (!r.InBaseline || e.Name == p.Baseline) {
+				add(r.Image)
 			}
 		}
-	}
+	})
 	slices.Sort(references)
 	return slices.Compact(references)
 }
@@ -114,19 +108,12 @@ func checkNames(root strictyaml.Node, plan *Plan) {
 		can := e.Capabilities()
 		one, each := can.ImageName, can.ImageNames
 		runs := plan.imagesIn(e)
-		option := func(key string) strictyaml.Node {
-			at := root.At("environments", e.Name)
-			if given, is := at.Get(key); is {
-				at = given
-			}
-			return at
-		}
 		if one != "" && len(runs) > 1 {
-			option("image").Problemf("image: it names one image, and %s runs %d (%s): name each in images: {%q: NAME, ...}", e.Name, len(runs), strings.Join(runs, ", "), runs[0])
+			root.At("environments", e.Name, "image").Problemf("image: it names one image, and %s runs %d (%s): name each in images: {%q: NAME, ...}", e.Name, len(runs), strings.Join(runs, ", "), runs[0])
 		}
 		for _, reference := range slices.Sorted(maps.Keys(each)) {
 			if !slices.Contains(runs, reference) {
-				option("images").Problemf("images: %s runs no image %s: it runs %s", e.Name, reference, strings.Join(runs, ", "))
+				root.At("environments", e.Name, "images").Problemf("images: %s runs no image %s: it runs %s", e.Name, reference, strings.Join(runs, ", "))
 			}
 		}
 	}
@@ -157,4 +144,17 @@ func (p *Plan) UsersOf(name string) string {
 		}
 	}
 	return strings.Join(roles, ", ")
+}
+
+// checkEntrypoints reports workloads that start what the image says, where the image is
+// built from packages, which say nothing.
+func checkEntrypoints(root strictyaml.Node, plan *Plan) {
+	if plan.Image.Reference != "" {
+		return
+	}
+	for _, w := range plan.Workloads {
+		if slices.ContainsFunc(w.Pack.StartsImage(), func(s workload.Step) bool { return plan.Images[w.Pack.RoleImage(s.Role)].Reference == "" }) {
+			root.At("workloads").Problemf("workload %s starts the image's own command, and an image that is built from packages has none: name an image with `image: {reference: ...}` in the study, or with --image of `tare workload check`", w.Name)
+		}
+	}
 }

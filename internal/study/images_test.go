@@ -7,11 +7,11 @@ import (
 	"tare/internal/workload"
 )
 
-func TestAPlanOfAnEarlierVersionHasItsImageOfRolesOnTheHost(t *testing.T) {
-	const older = `{"host_image": {"reference": "tar:drivers"}, "workloads": [{"name": "w", "pack": {
+func TestAPlanWithoutShapesGetsThem(t *testing.T) {
+	const older = `{"images": {"` + workload.OwnImage + `": {"reference": "tar:drivers"}}, "workloads": [{"name": "w", "pack": {
 		"servers": [{"run": "serve", "role": "server", "ready": {}}], "driver": {"run": "drive", "role": "driver"},
-		"roles": {"driver": {"place": "host", "image": "recipe"}}},
-		"levels": [{"name": "", "parameters": {}, "shape": {"copies": 1, "together": true, "roles": [{"name": "driver", "on_host": true, "count": 1, "own_image": true}]}}]}]}`
+		"roles": {"driver": {"place": "host", "image": "` + workload.OwnImage + `"}}},
+		"levels": [{"name": "", "parameters": {}}]}]}`
 	var p Plan
 	if err := json.Unmarshal([]byte(older), &p); err != nil {
 		t.Fatal(err)

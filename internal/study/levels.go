@@ -36,7 +36,7 @@ type sweep struct {
 
 // resolveLevels reads the parameters of an entry. Each swept one multiplies the
 // levels; the last in the file changes fastest.
-func resolveLevels(pairs []strictyaml.Pair, pack *workload.Pack) []Level {
+func resolveLevels(pairs settings, pack *workload.Pack) []Level {
 	known := slices.Sorted(maps.Keys(pack.Parameters))
 	levels := []Level{{Parameters: pack.Defaults()}}
 	for _, p := range pairs {
@@ -177,4 +177,71 @@ func steps(p strictyaml.Pair, parameter workload.Parameter) []string {
 	}
 	p.Value.Problemf("%s: more than %d levels", p.Key, mostLevels)
 	return nil
+}
+
+// sampleKey is the key of a workload with the length of a sample.
+const sampleKey = "sample"
+
+// The lengths that a study may ask for.
+const (
+	shortestSample = time.Millisecond
+	longestSample  = 24 * time.Hour
+)
+
+// resolveSamples completes the lengths of samples: an entry sets them with sample:
+// or with the pack's own parameter.
+func resolveSamples(pairs settings, pack *workload.Pack, levels []Level) {
+	sample := pairs.at(sampleKey)
+	given := sample.Exists()
+	if pack.Length == nil {
+		if given {
+			sample.Problemf("sample: workload %s does a fixed amount of work: its samples have no chosen length", pack.Name)
+		}
+		return
+	}
+	timed := pairs.at(pack.Length.Time).Exists()
+	switch {
+	case given && timed:
+		sample.Problemf("sample: %s sets the length too; write one of them", pack.Length.Time)
+		return
+	case timed:
+		for i := range levels {
+			levels[i].Sample = pack.SampleLength(levels[i].Parameters)
+		}
+		return
+	case !given:
+		return
+	}
+	for _, l := range levels {
+		_, _, err := pack.WithSample(l.Parameters, l.Sample)
+		switch {
+		case l.Sample < shortestSample || l.Sample > longestSample:
+			sample.Problemf("sample: needs a length from %v to %v, such as 100ms", shortestSample, longestSample)
+		case pack.Amount(l.Parameters) > 0:
+			sample.Problemf("sample: %s sets the work of a sample; write one of them", pack.Length.Amount)
+		case err != nil:
+			sample.Problemf("sample: %s", err)
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// SampleLength returns how long a sample of the workload shall be; 0 is what its
+// parameters say. rounds is for trials of several samples. Those next to neighbours are
+// as long as single ones: with more threads than cores, a short one is fast or slow by
+// where the scheduler has put the threads, which it changes now and then.
+func (w Workload) SampleLength(l Level, e *Environment, rounds bool) time.Duration {
+	length := w.Pack.Length
+	if length == nil {
+		return 0
+	}
+	if _, set := e.With[w.Name][length.Time]; set {
+		return 0
+	}
+	if l.Sample == 0 && rounds && !w.HasNeighbours() {
+		return length.Sample
+	}
+	return l.Sample
 }

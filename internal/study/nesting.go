@@ -1,15 +1,18 @@
 package study
 
 import (
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/host"
 	"tare/internal/image"
+	"tare/internal/workload"
 )
 
 // Host is another machine that environments and roles can run on.
@@ -33,7 +36,7 @@ func (h Host) Destination() host.Destination {
 }
 
 func resolveHosts(s section) map[string]Host {
-	if !s.Exists() || s.IsNull() {
+	if s.IsNull() {
 		return nil
 	}
 	hosts := map[string]Host{}
@@ -50,12 +53,7 @@ func resolveHosts(s section) map[string]Host {
 			if rest, ours := strings.CutPrefix(text, "host:"); ours {
 				text = "ssh:" + rest
 			}
-			key, _, _ := strings.Cut(text, ":")
-			at := p.Value
-			if option, given := at.Get(key); given {
-				at = option
-			}
-			at.Problemf("%s", text)
+			problemAt(p.Value, errors.New(text), strictyaml.Node.Problemf)
 		}
 		if a, err := netip.ParseAddr(h.Address); h.Address != "" && (err != nil || !a.Is4()) {
 			p.Value.At("address").Problemf("address: %q is not an IPv4 address", h.Address)
@@ -165,13 +163,8 @@ func nestingProblem(name, outer string, inside map[string]string, environments [
 }
 
 // hosting are the kinds whose instances are machines that others can run in.
-func hosting() (kinds []string) {
-	for _, kind := range environment.Kinds() {
-		if environment.CapabilitiesOf(kind, nil).Hosts {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
+func hosting() []string {
+	return lists.Filter(environment.Kinds(), func(kind string) bool { return environment.CapabilitiesOf(kind, nil).Hosts })
 }
 
 func indexOf(environments []Environment, name string) int {
@@ -179,3 +172,41 @@ func indexOf(environments []Environment, name string) int {
 }
 
 func keeps(environments []Environment, name string) bool { return indexOf(environments, name) >= 0 }
+
+// readPlace reads where a role runs: one of workload.Places, {host: NAME} for a
+// host of the study, or {apart: [NAME, ...]} for one instance on each. "" is
+// invalid input that was reported.
+func readPlace(at strictyaml.Node, hosts map[string]Host) (place string, on []string) {
+	if !at.IsMapping() {
+		at.Decode(&place)
+		return place, nil
+	}
+	var form struct {
+		Host  string   `yaml:"host"`
+		Apart []string `yaml:"apart"`
+	}
+	at.Decode(&form)
+	switch {
+	case form.Host != "" && form.Apart == nil:
+		if checkHost(at.At("host"), form.Host, hosts) {
+			return workload.OnHost, []string{form.Host}
+		}
+	case form.Host == "" && len(form.Apart) > 0:
+		known := true
+		seen := map[string]bool{}
+		for i, name := range form.Apart {
+			known = checkHost(at.At("apart", i), name, hosts) && known
+			if seen[name] {
+				at.At("apart", i).Problemf("host %s is listed twice: instances on one host would share its addresses", name)
+				known = false
+			}
+			seen[name] = true
+		}
+		if known {
+			return workload.Apart, form.Apart
+		}
+	default:
+		at.Problemf("to run a role on another host, write {host: NAME}; to run its instances on several, {apart: [NAME, ...]}")
+	}
+	return "", nil
+}

@@ -7,11 +7,13 @@
 package study
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"tare/internal/application/secret"
+	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/image"
@@ -183,11 +185,7 @@ type Blocks struct {
 
 // Workload of a plan by its name; nil where there is none.
 func (p *Plan) Workload(name string) *Workload {
-	i := slices.IndexFunc(p.Workloads, func(w Workload) bool { return w.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &p.Workloads[i]
+	return lists.Find(p.Workloads, func(w *Workload) bool { return w.Name == name })
 }
 
 // startsInBlock is how many instances an environment starts in a block to measure
@@ -214,18 +212,57 @@ func (p *Plan) Rounds(w Workload, l Level) int {
 
 // Environment of a plan by its name; nil where there is none.
 func (p *Plan) Environment(name string) *Environment {
-	i := slices.IndexFunc(p.Environments, func(e Environment) bool { return e.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &p.Environments[i]
+	return lists.Find(p.Environments, func(e *Environment) bool { return e.Name == name })
 }
 
 // Level of a workload by its name.
 func (w *Workload) Level(name string) (Level, bool) {
-	i := slices.IndexFunc(w.Levels, func(l Level) bool { return l.Name == name })
-	if i < 0 {
-		return Level{}, false
+	if l := lists.Find(w.Levels, func(l *Level) bool { return l.Name == name }); l != nil {
+		return *l, true
 	}
-	return w.Levels[i], true
+	return Level{}, false
+}
+
+// Same reports whether two plans are of one study: they differ at most in where the
+// study was read, in the seed, and in what a run records of its machine.
+func (p *Plan) Same(other *Plan) bool {
+	study := func(plan Plan) []byte {
+		plan.Origin, plan.Seed, plan.Core, plan.AvailableMemory, plan.Remarks = "", 0, nil, 0, nil
+		text, err := json.Marshal(plan)
+		if err != nil {
+			panic(err) // of plain values
+		}
+		return text
+	}
+	return bytes.Equal(study(*p), study(*other))
+}
+
+// Rung says whether an environment is between the two ends of a ladder: it is
+// compared with the environments next to it, not with the baseline.
+func (p *Plan) Rung(name string) bool {
+	if len(p.Steps) == 0 || name == p.Baseline {
+		return false
+	}
+	return !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Part == "" && s.Environment == name })
+}
+
+// UnmarshalJSON reads a plan. One of an older version lacks the costs of operations besides
+// processor time, which follow from what its trials recorded, and the shapes of levels.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	type plain Plan // without this method
+	if err := json.Unmarshal(data, (*plain)(p)); err != nil {
+		return err
+	}
+	for i := range p.Workloads {
+		w := &p.Workloads[i]
+		if at := slices.IndexFunc(w.Pack.Metrics, func(m workload.Metric) bool { return cost.Earlier(m.Name) }); at >= 0 {
+			w.Pack.Metrics = slices.Replace(w.Pack.Metrics, at, at+1, costMetrics(p.costs())...)
+		}
+		for l, level := range w.Levels {
+			if shape, err := w.shape(level); level.Shape.Copies == 0 && err == nil { // else the run can still be read
+				w.Levels[l].Shape = shape
+			}
+		}
+	}
+	return nil
 }

@@ -16,14 +16,9 @@ func checkPorts(root strictyaml.Node, scaled section, plan *Plan) {
 		if key == "" {
 			continue
 		}
-		at := root.At("environments", e.Name)
-		if option, given := at.Get(key); given {
+		at := root.At("environments", e.Name, key)
+		if option, given := scaled.Get(e.Name, key); given {
 			at = option
-		}
-		if scaled.Exists() {
-			if option, given := scaled.Get(e.Name, key); given {
-				at = option
-			}
 		}
 		for _, w := range plan.Workloads {
 			if reach := w.unpublished(e, ports); reach != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/image"
@@ -86,7 +87,9 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.AutoPin = d.Limits.Pin.word == "auto" || d.Limits.Pin.word == "" && plan.Pin == nil && plan.Design.Order == Alternating
 	var recipes []image.Recipe
 	plan.Sampling = d.Sampling.resolve(root.At("sampling"))
-	plan.Price = resolvePrice(root.At("price"), d.Price)
+	if plan.Price = d.Price; d.Price != nil {
+		validate(root.At("price"), d.Price)
+	}
 	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), problems)
 	checkScales(d.Scales, plan)
 	plan.resolveWith(d.Environments, scaled.Environments)
@@ -94,9 +97,10 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	if slices.ContainsFunc(plan.Workloads, Workload.Loaded) && plan.Design.Order != Alternating {
 		designAt.At("order").Problemf("load: the rate of all environments follows from the baseline's search, so it needs order: %s", Alternating)
 	}
-	checkPorts(root, scaled.Environments, plan.only(over.Only))
-	checkMounts(root, plan.only(over.Only))
-	checkLimits(root, plan.only(over.Only))
+	kept := plan.only(over.Only)
+	checkPorts(root, scaled.Environments, kept)
+	checkMounts(root, kept)
+	checkLimits(root, kept)
 	checkRoles(limitsAt.At("pin"), plan.Pin, plan.Workloads)
 	plan.Image = d.Image.resolve(root.At("image"), recipes, file.directory)
 	plan.Images = roleImages(root, plan)
@@ -163,10 +167,7 @@ func (p *Plan) only(names []string) *Plan {
 // Knows returns an error for a name that is neither an environment's nor a
 // workload's.
 func (p *Plan) Knows(names []string) error {
-	all := environmentNames(p.Environments)
-	for _, w := range p.Workloads {
-		all = append(all, w.Name)
-	}
+	all := append(environmentNames(p.Environments), p.workloadNames()...)
 	for _, name := range names {
 		if !slices.Contains(all, name) {
 			return fmt.Errorf("only: %s", strictyaml.Unknown("environment or workload", name, all))
@@ -179,17 +180,9 @@ func (p *Plan) keepOnly(only []string) error {
 	if err := p.Knows(only); err != nil {
 		return err
 	}
-	var environments, workloads []string
-	for _, e := range p.Environments {
-		if slices.Contains(only, e.Name) {
-			environments = append(environments, e.Name)
-		}
-	}
-	for _, w := range p.Workloads {
-		if slices.Contains(only, w.Name) {
-			workloads = append(workloads, w.Name)
-		}
-	}
+	named := func(name string) bool { return slices.Contains(only, name) }
+	environments := lists.Filter(environmentNames(p.Environments), named)
+	workloads := lists.Filter(p.workloadNames(), named)
 	if len(environments) > 0 {
 		p.Environments = slices.DeleteFunc(p.Environments, func(e Environment) bool {
 			return e.Name != p.Baseline && !slices.Contains(environments, e.Name)
@@ -253,8 +246,7 @@ func checkRoles(at strictyaml.Node, pin map[string][]int, workloads []Workload) 
 	for _, w := range workloads {
 		roles = append(roles, w.Pack.RoleNames()...)
 		if w.Neighbour != nil {
-			roles = append(roles, w.Neighbour.RoleNames()...)
-			roles = append(roles, NeighbourRole)
+			roles = append(append(roles, w.Neighbour.RoleNames()...), NeighbourRole)
 		}
 	}
 	slices.Sort(roles)

@@ -7,6 +7,8 @@ import (
 
 	"tare/internal/base/strictyaml"
 	"tare/internal/usage"
+	"tare/internal/usage/cost"
+	"tare/internal/workload"
 )
 
 // The readings per second that sampling may take.
@@ -92,4 +94,14 @@ func (s Sampling) String() string {
 		return "at the beginning and at the end"
 	}
 	return fmt.Sprintf("%g times per second", float64(time.Second)/float64(s.Every()))
+}
+
+// costs are the costs of operations that the study asks for.
+func (p *Plan) costs() []cost.Cost { return cost.Asked(p.Sampling.Syscalls, p.Price) }
+
+func costMetrics(costs []cost.Cost) (metrics []workload.Metric) {
+	for _, c := range costs {
+		metrics = append(metrics, workload.Metric{Name: c.Name, Unit: c.Unit, Better: "lower", About: c.About})
+	}
+	return metrics
 }

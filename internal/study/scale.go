@@ -43,30 +43,28 @@ type unknownScale struct{ message string }
 
 func (e *unknownScale) Error() string { return "scale: " + e.message }
 
-// pairsOver are the entries of a mapping, with those of another one replacing the
-// same keys or added at the end.
-func pairsOver(entry, over strictyaml.Node) []strictyaml.Pair {
-	pairs := entry.Pairs()
-	if !over.Exists() || over.IsNull() {
-		return pairs
+// settings are the entries of a mapping.
+type settings []strictyaml.Pair
+
+// at is the value of a key; the zero Node where it is not there.
+func (s settings) at(key string) (value strictyaml.Node) {
+	if p := lists.Find(s, func(p *strictyaml.Pair) bool { return p.Key == key }); p != nil {
+		value = p.Value
 	}
-	for _, p := range over.Pairs() {
-		at := slices.IndexFunc(pairs, func(own strictyaml.Pair) bool { return own.Key == p.Key })
-		if at < 0 {
-			pairs = append(pairs, p)
-		} else {
-			pairs[at] = p
-		}
-	}
-	return pairs
+	return value
 }
 
-// at is the node of a scale for a name; the zero Node where it has none.
-func (s section) at(name string) strictyaml.Node {
-	if found, given := s.Get(name); given {
-		return found
+// over are the settings, with those of another mapping replacing the same keys or added at
+// the end.
+func (s settings) over(other strictyaml.Node) settings {
+	for _, p := range other.Pairs() {
+		if own := lists.Find(s, func(own *strictyaml.Pair) bool { return own.Key == p.Key }); own != nil {
+			*own = p
+		} else {
+			s = append(s, p)
+		}
 	}
-	return strictyaml.Node{}
+	return s
 }
 
 // checkScales reports names in any scale that the study does not have.
@@ -75,15 +73,12 @@ func checkScales(scales section, plan *Plan) {
 		var s scale
 		p.Value.Decode(&s) // problems of form are reported by resolveScale
 		s.Environments.checkNames("environment", environmentNames(plan.Environments))
-		s.Workloads.checkNames("workload", lists.Map(plan.Workloads, func(w Workload) string { return w.Name }))
+		s.Workloads.checkNames("workload", plan.workloadNames())
 	}
 }
 
 // checkNames reports names in a scale that the study does not have.
 func (s section) checkNames(what string, known []string) {
-	if !s.Exists() || s.IsNull() {
-		return
-	}
 	for _, p := range s.Pairs() {
 		if !slices.Contains(known, p.Key) {
 			p.Value.ProblemAtKey("%s", strictyaml.Unknown(what, p.Key, known))

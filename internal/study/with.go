@@ -15,9 +15,6 @@ func (p *Plan) resolveWith(environments, scaled section) {
 	for i := range p.Environments {
 		e := &p.Environments[i]
 		for _, s := range []section{environments, scaled} {
-			if !s.Exists() || s.IsNull() {
-				continue
-			}
 			if at, given := s.Get(e.Name, "with"); given {
 				p.takeWith(e, at)
 			}
@@ -25,8 +22,12 @@ func (p *Plan) resolveWith(environments, scaled section) {
 	}
 }
 
+func (p *Plan) workloadNames() []string {
+	return lists.Map(p.Workloads, func(w Workload) string { return w.Name })
+}
+
 func (p *Plan) takeWith(e *Environment, at strictyaml.Node) {
-	names := lists.Map(p.Workloads, func(w Workload) string { return w.Name })
+	names := p.workloadNames()
 	if !at.IsMapping() {
 		at.Problemf("with: needs a workload and its parameters, such as {%s: {...}}", strings.Join(names, ": {...}, "))
 		return

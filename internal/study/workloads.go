@@ -17,7 +17,7 @@ import (
 var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
 func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, costs []cost.Cost, problems *strictyaml.Problems) ([]Workload, []image.Recipe) {
-	if !s.Exists() || s.IsNull() {
+	if s.IsNull() {
 		root.At("workloads").Problemf("workloads: is missing; name at least one, such as - use: %s", workload.Names()[0])
 		return nil, nil
 	}
@@ -48,9 +48,9 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 			entry.Problemf("two workloads are called %s; give this one another name with as:", w.Name)
 		}
 		names[w.Name] = true
-		pairs := entry.Pairs()
-		if scaled.Exists() {
-			pairs = pairsOver(entry, scaled.at(w.Name))
+		pairs := settings(entry.Pairs())
+		if over, given := scaled.Get(w.Name); given {
+			pairs = pairs.over(over)
 		}
 		w.Levels = resolveLevels(pairs, pack)
 		resolveSamples(pairs, pack, w.Levels)
@@ -151,7 +151,7 @@ func withEnv(entry strictyaml.Node, pack *workload.Pack) *workload.Pack {
 }
 
 // resolvePlaces resolves place:, where the roles of a pack run.
-func resolvePlaces(pairs []strictyaml.Pair, pack *workload.Pack, hosts map[string]Host) map[string]workload.Role {
+func resolvePlaces(pairs settings, pack *workload.Pack, hosts map[string]Host) map[string]workload.Role {
 	roles := maps.Clone(pack.Roles)
 	if roles == nil {
 		roles = map[string]workload.Role{}
@@ -245,4 +245,66 @@ func derived(p *workload.Pack, levels []Level, costs []cost.Cost) []workload.Met
 		return spent
 	}
 	return append([]workload.Metric{{Name: workload.ReadySeconds, Unit: "s", Better: "lower", About: "from the start of the server to its first answer"}}, spent...)
+}
+
+// NeighbourRole is the entry of pin: that applies to all steps of neighbours;
+// without it the entries of their own roles apply.
+const NeighbourRole = "neighbour"
+
+// HasNeighbours says whether any level has neighbours.
+func (w Workload) HasNeighbours() bool {
+	return slices.ContainsFunc(w.Levels, func(l Level) bool { return l.Neighbours > 0 })
+}
+
+// resolveNeighbour resolves what the neighbours run: the workload that the entry
+// names, or the measured one.
+func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs settings, file *File, problems *strictyaml.Problems) {
+	at := pairs.at("neighbour")
+	if !w.HasNeighbours() {
+		if at.Exists() {
+			at.Problemf("neighbour: has no effect without neighbours: set their number, such as neighbours: 2")
+		}
+		return
+	}
+	same := w.Pack
+	w.Neighbour = &same // unless another one is named
+	switch {
+	case w.Pack.FromStart():
+		entry.Problemf("neighbours: workload %s measures the start of instances, so it cannot have neighbours", w.Pack.Name)
+		return
+	case !at.Exists():
+		for i := range w.Levels {
+			if w.Levels[i].Neighbours > 0 {
+				w.Levels[i].Neighbour = w.Levels[i].Parameters
+			}
+		}
+		return
+	}
+	pack := packOf(at, file, problems)
+	if pack == nil {
+		return
+	}
+	if pack.Startup {
+		at.Problemf("neighbour: workload %s has no driver that could run as a neighbour", pack.Name)
+		return
+	}
+	var own []strictyaml.Pair
+	for _, p := range at.Pairs() {
+		if p.Key != "use" && slices.Contains(workload.Reserved, p.Key) {
+			p.Value.ProblemAtKey("neighbour: %s: not possible for neighbours: their pack defines how they run, and neighbours: their number", p.Key)
+			continue
+		}
+		own = append(own, p)
+	}
+	levels := resolveLevels(own, pack)
+	if len(levels) != 1 {
+		at.Problemf("neighbour: has several levels; give each of its parameters one value, and sweep only neighbours:")
+		return
+	}
+	for i := range w.Levels {
+		if w.Levels[i].Neighbours > 0 {
+			w.Levels[i].Neighbour = levels[0].Parameters
+		}
+	}
+	w.Neighbour = pack
 }
