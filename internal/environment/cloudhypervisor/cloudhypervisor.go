@@ -5,7 +5,6 @@
 package cloudhypervisor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -26,8 +25,8 @@ func init() {
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		Parts:    microvm.LadderParts(func(o any) *microvm.Options { return &o.(*Options).Options }),
 		New: func(o any) (environment.Environment, error) {
-			options := *o.(*Options)
-			return microvm.New(&hypervisor{options: options}, options.Options), nil
+			h := &hypervisor{options: *o.(*Options)}
+			return microvm.New(h.vmm(), h.options.Options), nil
 		},
 	})
 }
@@ -60,17 +59,21 @@ func requirements(o *Options) []environment.Requirement {
 
 type hypervisor struct{ options Options }
 
-func (h *hypervisor) Name() string     { return "Cloud Hypervisor" }
-func (h *hypervisor) Key() string      { return "cloud-hypervisor" }
-func (h *hypervisor) PingPath() string { return root + "/vmm.ping" }
-func (h *hypervisor) DiskMode() string { return "cache " + h.options.Cache }
-
-var thread = regexp.MustCompile(`^vcpu(\d+)$`)
-
-func (h *hypervisor) VCPUThread() *regexp.Regexp { return thread }
-
-// RunDirectory returns the guest's directory: there is no jail.
-func (h *hypervisor) RunDirectory(dir, _ string) (string, int) { return dir, 0 }
+func (h *hypervisor) vmm() *microvm.VMM {
+	return &microvm.VMM{
+		Name: "Cloud Hypervisor", Key: "cloud-hypervisor", DiskMode: "cache " + h.options.Cache,
+		VCPUThread:    regexp.MustCompile(`^vcpu(\d+)$`),
+		KernelArgs:    func() []string { return []string{"tare.off=poweroff"} }, // the machine has ACPI
+		SnapshotFiles: []string{"config.json", "state.json", "memory-ranges"},
+		Ping:          root + "/vmm.ping",
+		Boot:          microvm.Put(root+"/vm.boot", nil),
+		Pause:         microvm.Put(root+"/vm.pause", nil),
+		Resume:        microvm.Put(root+"/vm.resume", nil),
+		Quit:          microvm.Put(root+"/vmm.shutdown", nil),
+		Guests:        h,
+		Watch:         watch,
+	}
+}
 
 // Command starts Cloud Hypervisor with its API, a pipe for events, and a log file.
 func (h *hypervisor) Command(m *microvm.Machine) vmm.Command {
@@ -86,15 +89,9 @@ func (h *hypervisor) Command(m *microvm.Machine) vmm.Command {
 	return c
 }
 
-// KernelArgs: the machine has ACPI, and can be powered off.
-func (h *hypervisor) KernelArgs(*microvm.Machine) []string { return []string{"tare.off=poweroff"} }
-
-// AddedArgs: it adds none.
-func (h *hypervisor) AddedArgs() int { return 0 }
-
-// Watch reads the events. It kills Cloud Hypervisor if the guest resets itself,
+// watch reads the events. It kills Cloud Hypervisor if the guest resets itself,
 // since it would reboot, endlessly if its kernel panics.
-func (h *hypervisor) Watch(m *microvm.Machine, p *vmm.Process) {
+func watch(m *microvm.Machine, p *vmm.Process) {
 	if m.Events == nil {
 		return
 	}
@@ -108,19 +105,6 @@ func (h *hypervisor) Watch(m *microvm.Machine, p *vmm.Process) {
 			_ = p.Kill()
 		}
 	}
-}
-
-// Quit requests the VMM's exit.
-func (h *hypervisor) Quit(ctx context.Context, api *microvm.API, _ *vmm.Process) {
-	_ = api.Put(ctx, root+"/vmm.shutdown", nil) // it may exit before it answers
-}
-
-// Finish does nothing.
-func (h *hypervisor) Finish(*vmm.Guest, string) {}
-
-// SnapshotFiles are the files of a snapshot.
-func (h *hypervisor) SnapshotFiles() []string {
-	return []string{"config.json", "state.json", "memory-ranges"}
 }
 
 // url returns the URL of a snapshot's directory.

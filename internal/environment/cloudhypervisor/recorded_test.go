@@ -39,9 +39,9 @@ func TestARealCloudHypervisorAcceptedWhatIsSent(t *testing.T) {
 			c.machine(m)
 		}
 		var sent exchanges.Sent
-		v, api := &hypervisor{*o}, microvm.NewAPI(&sent)
+		v, api := (&hypervisor{*o}).vmm(), microvm.NewAPI(&sent)
 		microvmtest.Life(t, v, api, m, c.restore)
-		v.Quit(t.Context(), api, nil)
+		_ = api.Send(t.Context(), v.Quit)
 		sent.Check(t, recorded, c.session)
 	}
 }

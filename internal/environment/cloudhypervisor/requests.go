@@ -84,37 +84,19 @@ func (h *hypervisor) config(m *microvm.Machine) config {
 }
 
 // Define configures the guest.
-func (h *hypervisor) Define(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
-	return api.Put(ctx, root+"/vm.create", h.config(m))
+func (h *hypervisor) Define(m *microvm.Machine) ([]microvm.Request, error) {
+	return []microvm.Request{microvm.Put(root+"/vm.create", h.config(m))}, nil
 }
 
-// Boot runs the guest.
-func (h *hypervisor) Boot(ctx context.Context, api *microvm.API) error {
-	return api.Put(ctx, root+"/vm.boot", nil)
-}
-
-// Save pauses the guest and saves it. It stays paused.
-func (h *hypervisor) Save(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
-	if err := h.Pause(ctx, api); err != nil {
-		return err
-	}
-	return api.Put(ctx, root+"/vm.snapshot", snapshot{url(m.Directory)})
+// Save saves a paused guest.
+func (h *hypervisor) Save(m *microvm.Machine) microvm.Request {
+	return microvm.Put(root+"/vm.snapshot", snapshot{url(m.Directory)})
 }
 
 // Load restores a guest from a snapshot. Its disks and its vsock have the paths of
 // the saved guest, which are relative to the directory in which the VMM runs.
-func (h *hypervisor) Load(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
-	return api.Put(ctx, root+"/vm.restore", restore{url(m.Directory)})
-}
-
-// Pause stops the virtual CPUs.
-func (h *hypervisor) Pause(ctx context.Context, api *microvm.API) error {
-	return api.Put(ctx, root+"/vm.pause", nil)
-}
-
-// Resume runs a restored or paused guest.
-func (h *hypervisor) Resume(ctx context.Context, api *microvm.API) error {
-	return api.Put(ctx, root+"/vm.resume", nil)
+func (h *hypervisor) Load(m *microvm.Machine) ([]microvm.Request, error) {
+	return []microvm.Request{microvm.Put(root+"/vm.restore", restore{url(m.Directory)})}, nil
 }
 
 // Limiters returns the limiters of the disks that Cloud Hypervisor reports.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -28,8 +29,8 @@ func init() {
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		Parts:    microvm.LadderParts(func(o any) *microvm.Options { return &o.(*Options).Options }),
 		New: func(o any) (environment.Environment, error) {
-			options := *o.(*Options)
-			return microvm.New(&firecracker{options: options}, options.Options), nil
+			f := &firecracker{options: *o.(*Options)}
+			return microvm.New(f.vmm(), f.options.Options), nil
 		},
 	})
 }
@@ -98,23 +99,35 @@ func requirements(o *Options) []environment.Requirement {
 
 type firecracker struct{ options Options }
 
-func (f *firecracker) Name() string     { return "Firecracker" }
-func (f *firecracker) Key() string      { return "firecracker" }
-func (f *firecracker) PingPath() string { return "/" }
-func (f *firecracker) DiskMode() string {
-	return "cache " + f.options.Cache + ", " + f.options.AIO
+func (f *firecracker) vmm() *microvm.VMM {
+	v := &microvm.VMM{
+		Name: "Firecracker", Key: "firecracker", DiskMode: "cache " + f.options.Cache + ", " + f.options.AIO,
+		VCPUThread:    regexp.MustCompile(`^fc_vcpu (\d+)$`),
+		KernelArgs:    f.kernelArgs,
+		AddedArgs:     len(" pci=off") + devices*len(" virtio_mmio.device=4K@0xc0001000:10"),
+		SnapshotFiles: []string{stateFile, memoryFile},
+		Ping:          "/",
+		Boot:          microvm.Put("/actions", action{"InstanceStart"}),
+		Pause:         microvm.Request{Method: http.MethodPatch, Path: "/vm", Body: state{"Paused"}},
+		Resume:        microvm.Request{Method: http.MethodPatch, Path: "/vm", Body: state{"Resumed"}},
+		Guests:        f,
+	}
+	if f.options.Jailer != "" {
+		v.RunDirectory = f.runDirectory
+	}
+	if f.options.BootTimer {
+		v.Finish = f.noteBootTime
+	}
+	return v
 }
 
-var thread = regexp.MustCompile(`^fc_vcpu (\d+)$`)
+// devices whose place Firecracker adds to the kernel's command line: two disks, the vsock
+// and a network card.
+const devices = 4
 
-func (f *firecracker) VCPUThread() *regexp.Regexp { return thread }
-
-// RunDirectory returns the jail's root, whose path the jailer defines: it has the
+// runDirectory returns the jail's root, whose path the jailer defines: it has the
 // name of the program's file, to which the program may be a link.
-func (f *firecracker) RunDirectory(dir, name string) (string, int) {
-	if f.options.Jailer == "" {
-		return dir, 0
-	}
+func (f *firecracker) runDirectory(dir, name string) (string, int) {
 	program := microvm.Path(f.options.Program)
 	if file, err := filepath.EvalSymlinks(program); err == nil {
 		program = file
@@ -148,9 +161,9 @@ func (f *firecracker) Command(m *microvm.Machine) vmm.Command {
 	return c
 }
 
-// KernelArgs: there is a keyboard controller with nothing but the reset line, and
+// kernelArgs: there is a keyboard controller with nothing but the reset line, and
 // probing it for more takes time.
-func (f *firecracker) KernelArgs(*microvm.Machine) []string {
+func (f *firecracker) kernelArgs() []string {
 	words := []string{"reboot=k", "i8042.noaux", "i8042.nomux", "i8042.dumbkbd", "tare.off=reboot"}
 	if f.options.BootTimer {
 		words = append(words, fmt.Sprintf("tare.timer=%#x", f.timer()))
@@ -158,24 +171,8 @@ func (f *firecracker) KernelArgs(*microvm.Machine) []string {
 	return words
 }
 
-// AddedArgs: Firecracker adds that there is no PCI, and where each virtio device is:
-// two disks, the vsock and a network card.
-func (f *firecracker) AddedArgs() int {
-	const devices = 4
-	return len(" pci=off") + devices*len(" virtio_mmio.device=4K@0xc0001000:10")
-}
-
-// Watch does nothing: Firecracker exits with its guest.
-func (f *firecracker) Watch(*microvm.Machine, *vmm.Process) {}
-
-// Quit sends SIGTERM, since the API has no request for it.
-func (f *firecracker) Quit(_ context.Context, _ *microvm.API, p *vmm.Process) { _ = p.Terminate() }
-
-// Finish notes the boot timer's value.
-func (f *firecracker) Finish(g *vmm.Guest, dir string) {
-	if !f.options.BootTimer {
-		return
-	}
+// noteBootTime notes the boot timer's value.
+func (f *firecracker) noteBootTime(g *vmm.Guest, dir string) {
 	if file, err := beneath.Open(dir, microvm.Log); err == nil {
 		log, err := bounded.ReadAll(file, bounded.Line) // a jailed VMM writes it
 		file.Close()

@@ -76,11 +76,11 @@ func TestTheRequestsMatchTheOptions(t *testing.T) {
 		Port: &virtnet.Port{Device: "port2", Address: netip.MustParsePrefix("10.213.0.2/24"), MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}}
 	var lines []string
 	for _, s := range (&firecracker{*o}).definition(m) {
-		body, err := json.Marshal(s.body)
+		body, err := json.Marshal(s.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, s.path+" "+string(body))
+		lines = append(lines, s.Path+" "+string(body))
 	}
 	const limited = `,"rate_limiter":{"bandwidth":{"size":1000,"refill_time":1000}}}`
 	want := []string{
@@ -119,14 +119,14 @@ func TestTheJailIsNamedAfterTheProgramsFile(t *testing.T) {
 	}
 	o := defaults()
 	o.Program, o.Jailer = link, "jailer"
-	if at, user := (&firecracker{*o}).RunDirectory("/guest", "one"); at != "/guest/jail/firecracker-v1.17.0/one/root" || user != o.JailUser {
+	if at, user := (&firecracker{*o}).runDirectory("/guest", "one"); at != "/guest/jail/firecracker-v1.17.0/one/root" || user != o.JailUser {
 		t.Errorf("%s of user %d", at, user)
 	}
 	long, free := strings.Repeat("long-", 20), defaults()
 	if c := (&firecracker{*free}).Command(&microvm.Machine{Name: long}); c.Arguments[1] != long[:64] {
 		t.Errorf("a long name without a jail: %q", c.Arguments)
 	}
-	at, _ := (&firecracker{*o}).RunDirectory("/guest", long)
+	at, _ := (&firecracker{*o}).runDirectory("/guest", long)
 	if c := (&firecracker{*o}).Command(&microvm.Machine{Name: long}); c.Arguments[1] != long[:64] || !strings.Contains(at, "/"+long[:64]+"/") {
 		t.Errorf("a long name: %q in %s", c.Arguments, at)
 	}

@@ -73,6 +73,7 @@ func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
 }
 
 func TestAVirtualCPUsThreadIsFoundByItsName(t *testing.T) {
+	thread := (&firecracker{*defaults()}).vmm().VCPUThread
 	if _, err := vmm.Threads(t.Context(), os.Getpid(), thread, 1); err == nil {
 		t.Error("this process has a virtual CPU")
 	}

@@ -33,7 +33,7 @@ func TestARealFirecrackerAcceptedWhatIsSent(t *testing.T) {
 			machine: func(m *microvm.Machine) {
 				m.CPUs, m.RootWritable, m.Disk = 2, true, limited
 				const longest = 2047 // of the kernel
-				m.CommandLine = strings.Repeat("0123456 ", longest/8)[:longest-(&firecracker{}).AddedArgs()]
+				m.CommandLine = strings.Repeat("0123456 ", longest/8)[:longest-(&firecracker{}).vmm().AddedArgs]
 				m.Port = &virtnet.Port{Device: exchanges.TapName, MAC: net.HardwareAddr{0x52, 0x54, 10, 213, 0, 2}}
 			}},
 	} {
@@ -44,7 +44,7 @@ func TestARealFirecrackerAcceptedWhatIsSent(t *testing.T) {
 			c.machine(m)
 		}
 		var sent exchanges.Sent
-		v, api := &firecracker{*o}, microvm.NewAPI(&sent)
+		v, api := (&firecracker{*o}).vmm(), microvm.NewAPI(&sent)
 		microvmtest.Life(t, v, api, m, c.restore)
 		sent.Check(t, recorded, c.session)
 	}

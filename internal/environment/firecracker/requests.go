@@ -79,18 +79,9 @@ const (
 	memoryFile  = "memory"
 )
 
-// SnapshotFiles are the two files of a snapshot.
-func (f *firecracker) SnapshotFiles() []string { return []string{stateFile, memoryFile} }
-
-// step is one request.
-type step struct {
-	path string
-	body any
-}
-
 // logging configures Firecracker's log and metrics. No other request may precede
 // the load of a snapshot.
-func (f *firecracker) logging(m *microvm.Machine) ([]step, error) {
+func (f *firecracker) logging(m *microvm.Machine) ([]microvm.Request, error) {
 	for _, name := range []string{microvm.Log, metricsFile} {
 		path := filepath.Join(m.Directory, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -102,85 +93,52 @@ func (f *firecracker) logging(m *microvm.Machine) ([]step, error) {
 			}
 		}
 	}
-	return []step{
-		{"/logger", logger{Path: microvm.Log, Level: "Info", ShowLevel: true}},
-		{"/metrics", metrics{Path: metricsFile}},
+	return []microvm.Request{
+		microvm.Put("/logger", logger{Path: microvm.Log, Level: "Info", ShowLevel: true}),
+		microvm.Put("/metrics", metrics{Path: metricsFile}),
 	}, nil
 }
 
 // definition returns the requests that configure a guest that boots.
-func (f *firecracker) definition(m *microvm.Machine) []step {
+func (f *firecracker) definition(m *microvm.Machine) []microvm.Request {
 	o := &f.options
-	disk := func(id string, readOnly bool) step {
-		return step{"/drives/" + id, drive{ID: id, Path: id, ReadOnly: readOnly, Cache: title(o.Cache), Engine: title(o.AIO), Limiter: m.Disk}}
+	disk := func(id string, readOnly bool) microvm.Request {
+		return microvm.Put("/drives/"+id, drive{ID: id, Path: id, ReadOnly: readOnly, Cache: title(o.Cache), Engine: title(o.AIO), Limiter: m.Disk})
 	}
-	steps := []step{
-		{"/machine-config", machineConfig{CPUs: m.CPUs, Memory: int(m.Memory / quantity.MiB), SMT: o.SMT}},
-		{"/boot-source", bootSource{Kernel: microvm.Kernel, Initramfs: microvm.Initramfs, Line: m.CommandLine}},
+	steps := []microvm.Request{
+		microvm.Put("/machine-config", machineConfig{CPUs: m.CPUs, Memory: int(m.Memory / quantity.MiB), SMT: o.SMT}),
+		microvm.Put("/boot-source", bootSource{Kernel: microvm.Kernel, Initramfs: microvm.Initramfs, Line: m.CommandLine}),
 		disk(microvm.Root, !m.RootWritable), // the guest's /dev/vda
 		disk(microvm.Data, false),           // and /dev/vdb
-		{"/vsock", vsock{CID: microvm.GuestCID, Path: microvm.VSock}},
+		microvm.Put("/vsock", vsock{CID: microvm.GuestCID, Path: microvm.VSock}),
 	}
 	if m.Port != nil {
-		steps = append(steps, step{"/network-interfaces/eth0", networkInterface{ID: "eth0", Tap: m.Port.Device, MAC: m.Port.MAC.String(),
-			Into: o.NetLimiter(), Out: o.NetLimiter()}})
+		steps = append(steps, microvm.Put("/network-interfaces/eth0", networkInterface{ID: "eth0", Tap: m.Port.Device, MAC: m.Port.MAC.String(),
+			Into: o.NetLimiter(), Out: o.NetLimiter()}))
 	}
 	return steps
 }
 
-func put(ctx context.Context, api *microvm.API, steps []step) error {
-	for _, s := range steps {
-		if err := api.Put(ctx, s.path, s.body); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Define configures the guest.
-func (f *firecracker) Define(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
+func (f *firecracker) Define(m *microvm.Machine) ([]microvm.Request, error) {
 	steps, err := f.logging(m)
-	if err != nil {
-		return err
-	}
-	return put(ctx, api, append(steps, f.definition(m)...))
+	return append(steps, f.definition(m)...), err
 }
 
-// Boot runs the guest.
-func (f *firecracker) Boot(ctx context.Context, api *microvm.API) error {
-	return api.Put(ctx, "/actions", action{"InstanceStart"})
-}
-
-// Save pauses the guest and saves it. It stays paused.
-func (f *firecracker) Save(ctx context.Context, api *microvm.API, _ *microvm.Machine) error {
-	if err := f.Pause(ctx, api); err != nil {
-		return err
-	}
-	return api.Put(ctx, "/snapshot/create", create{Type: "Full",
+// Save saves a paused guest.
+func (f *firecracker) Save(*microvm.Machine) microvm.Request {
+	return microvm.Put("/snapshot/create", create{Type: "Full",
 		Snapshot: filepath.Join(microvm.SnapshotDirectory, stateFile), Memory: filepath.Join(microvm.SnapshotDirectory, memoryFile)})
 }
 
 // Load restores a guest from a snapshot. Its disks and its vsock have the paths of
 // the saved guest, which are relative to the directory in which Firecracker runs.
-func (f *firecracker) Load(ctx context.Context, api *microvm.API, m *microvm.Machine) error {
+func (f *firecracker) Load(m *microvm.Machine) ([]microvm.Request, error) {
 	steps, err := f.logging(m)
-	if err != nil {
-		return err
-	}
-	return put(ctx, api, append(steps, step{"/snapshot/load", load{
+	return append(steps, microvm.Put("/snapshot/load", load{
 		Snapshot: filepath.Join(microvm.SnapshotDirectory, stateFile),
 		Memory:   backend{Type: "File", Path: filepath.Join(microvm.SnapshotDirectory, memoryFile)},
-	}}))
-}
-
-// Pause stops the virtual CPUs.
-func (f *firecracker) Pause(ctx context.Context, api *microvm.API) error {
-	return api.Patch(ctx, "/vm", state{"Paused"})
-}
-
-// Resume runs a restored or paused guest.
-func (f *firecracker) Resume(ctx context.Context, api *microvm.API) error {
-	return api.Patch(ctx, "/vm", state{"Resumed"})
+	})), err
 }
 
 // Limiters returns the limiters of the drives that Firecracker reports.

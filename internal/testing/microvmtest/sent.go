@@ -8,7 +8,7 @@ import (
 
 // Life sends what tare asks a VMM for in the life of a guest: from its definition, or from
 // a snapshot, to a pause.
-func Life(t *testing.T, v microvm.VMM, api *microvm.API, m *microvm.Machine, restore bool) {
+func Life(t *testing.T, v *microvm.VMM, api *microvm.API, m *microvm.Machine, restore bool) {
 	t.Helper()
 	ctx := t.Context()
 	do := func(err error) {
@@ -17,16 +17,19 @@ func Life(t *testing.T, v microvm.VMM, api *microvm.API, m *microvm.Machine, res
 			t.Fatal(err)
 		}
 	}
-	do(api.Get(ctx, v.PingPath(), nil))
-	if restore {
-		do(v.Load(ctx, api, m))
-	} else {
-		do(v.Define(ctx, api, m))
-		do(v.Boot(ctx, api))
-		do(v.Save(ctx, api, m))
+	send := func(requests []microvm.Request, err error) {
+		t.Helper()
+		do(err)
+		do(api.Send(ctx, requests...))
 	}
-	do(v.Resume(ctx, api))
-	do(v.Pause(ctx, api))
+	do(api.Get(ctx, v.Ping, nil))
+	if restore {
+		send(v.Load(m))
+	} else {
+		send(v.Define(m))
+		do(api.Send(ctx, v.Boot, v.Pause, v.Save(m)))
+	}
+	do(api.Send(ctx, v.Resume, v.Pause))
 	_, err := v.Limiters(ctx, api)
 	do(err)
 }

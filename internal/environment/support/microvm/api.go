@@ -63,14 +63,24 @@ func (r *APIError) Error() string {
 	return fmt.Sprintf("%s was refused (%d %s): %s", r.Request, r.Status, http.StatusText(r.Status), r.Message)
 }
 
-// Put sends a body, or none for nil.
-func (a *API) Put(ctx context.Context, path string, body any) error {
-	return a.do(ctx, http.MethodPut, path, body, nil)
+// Request is one request of the API; Body is nil for none.
+type Request struct {
+	Method string
+	Path   string
+	Body   any
 }
 
-// Patch sends a partial update.
-func (a *API) Patch(ctx context.Context, path string, body any) error {
-	return a.do(ctx, http.MethodPatch, path, body, nil)
+// Put is a request that sends a body.
+func Put(path string, body any) Request { return Request{http.MethodPut, path, body} }
+
+// Send sends requests, one after the other.
+func (a *API) Send(ctx context.Context, requests ...Request) error {
+	for _, r := range requests {
+		if err := a.do(ctx, r.Method, r.Path, r.Body, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Get decodes a response; result may be nil.

@@ -15,7 +15,7 @@ import (
 
 // driver implements vmm.Driver for one guest.
 type driver struct {
-	vmm     VMM
+	vmm     *VMM
 	machine *Machine
 	load    bool // restore a snapshot instead of booting
 
@@ -27,7 +27,7 @@ type driver struct {
 }
 
 // newDriver opens the guest's directory.
-func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any)) (*driver, error) {
+func newDriver(v *VMM, m *Machine, load, listens bool, note func(string, ...any)) (*driver, error) {
 	p, err := openSocketDir(m.Directory)
 	if err != nil {
 		return nil, err
@@ -49,14 +49,21 @@ func newDriver(v VMM, m *Machine, load, listens bool, note func(string, ...any))
 // Open creates the guest, paused.
 func (d *driver) Open(ctx context.Context, p *vmm.Process) error {
 	d.process = p
-	crash.Go(func() { d.vmm.Watch(d.machine, p) })
-	if err := d.api.await(ctx, p, d.vmm.PingPath()); err != nil {
+	if d.vmm.Watch != nil {
+		crash.Go(func() { d.vmm.Watch(d.machine, p) })
+	}
+	if err := d.api.await(ctx, p, d.vmm.Ping); err != nil {
 		return err
 	}
+	make := d.vmm.Define
 	if d.load {
-		return d.vmm.Load(ctx, d.api, d.machine)
+		make = d.vmm.Load
 	}
-	return d.vmm.Define(ctx, d.api, d.machine)
+	requests, err := make(d.machine)
+	if err != nil {
+		return err
+	}
+	return d.api.Send(ctx, requests...)
 }
 
 // Go runs the guest. Before that the threads of virtual CPUs exist only if the
@@ -66,9 +73,9 @@ func (d *driver) Go(ctx context.Context, pin func([]int) error) error {
 		if err := d.pin(ctx, pin); err != nil {
 			return err
 		}
-		return d.vmm.Resume(ctx, d.api)
+		return d.Resume(ctx)
 	}
-	if err := d.vmm.Boot(ctx, d.api); err != nil {
+	if err := d.api.Send(ctx, d.vmm.Boot); err != nil {
 		return err
 	}
 	return d.pin(ctx, pin)
@@ -78,7 +85,7 @@ func (d *driver) pin(ctx context.Context, pin func([]int) error) error {
 	if len(d.machine.Cores) == 0 {
 		return nil
 	}
-	threads, err := vmm.Threads(ctx, d.process.PID, d.vmm.VCPUThread(), d.machine.CPUs)
+	threads, err := vmm.Threads(ctx, d.process.PID, d.vmm.VCPUThread, d.machine.CPUs)
 	if err != nil {
 		// The cpuset still confines them to the cores.
 		d.note("the virtual CPUs are not pinned individually, they share the cores %v: %v", d.machine.Cores, err)
@@ -104,13 +111,19 @@ func (d *driver) Agent(ctx context.Context) (io.ReadWriteCloser, error) {
 }
 
 // Pause stops the guest's virtual CPUs.
-func (d *driver) Pause(ctx context.Context) error { return d.vmm.Pause(ctx, d.api) }
+func (d *driver) Pause(ctx context.Context) error { return d.api.Send(ctx, d.vmm.Pause) }
 
 // Resume continues the guest.
-func (d *driver) Resume(ctx context.Context) error { return d.vmm.Resume(ctx, d.api) }
+func (d *driver) Resume(ctx context.Context) error { return d.api.Send(ctx, d.vmm.Resume) }
 
 // Quit requests the VMM's exit.
-func (d *driver) Quit(ctx context.Context) { d.vmm.Quit(ctx, d.api, d.process) }
+func (d *driver) Quit(ctx context.Context) {
+	if d.vmm.Quit == (Request{}) {
+		_ = d.process.Terminate()
+		return
+	}
+	_ = d.api.Send(ctx, d.vmm.Quit) // it may exit before it answers
+}
 
 // Close releases the driver's resources.
 func (d *driver) Close() {

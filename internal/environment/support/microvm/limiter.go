@@ -74,7 +74,7 @@ func (e *Environment) checkIO(limits environment.IO) error {
 
 func (e *Environment) unevenError(one, other, reads, writes string) error {
 	return fmt.Errorf("limits: io: %s limits reads and writes of a disk together, so %s: %s and %s: %s cannot both be enforced: set both to the same value",
-		e.vmm.Name(), one, reads, other, writes)
+		e.vmm.Name, one, reads, other, writes)
 }
 
 // EffectiveLimits reads the disks' limiters back.
@@ -86,7 +86,7 @@ func (d *driver) EffectiveLimits(ctx context.Context, l environment.Limits) (lim
 	if err != nil {
 		return nil, fmt.Errorf("reading the limits of the guest's disks: %w", err)
 	}
-	return effectiveLimits(d.vmm.Name(), l.IO, disks), nil
+	return effectiveLimits(d.vmm.Name, l.IO, disks), nil
 }
 
 // effectiveLimits compares each disk's limiter with the requested limits.

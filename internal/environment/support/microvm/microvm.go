@@ -27,49 +27,47 @@ import (
 
 // VMM is what differs between the VMMs. All paths in its requests are relative to
 // the directory in which the VMM runs.
-type VMM interface {
-	// Name returns the name for messages: "Firecracker".
-	Name() string
-	// Key returns the name for versions: "firecracker".
-	Key() string
-	// RunDirectory returns where the VMM runs for a guest with that directory, and
-	// its user: 0 without a jail. In a jail it has no access to other files.
-	RunDirectory(dir, name string) (runDir string, user int)
+type VMM struct {
+	Name     string // for messages: "Firecracker"
+	Key      string // for versions: "firecracker"
+	DiskMode string // how it handles disks: "cache unsafe"
+	// VCPUThread matches the name of a virtual CPU's thread; its first group is the CPU's
+	// number.
+	VCPUThread *regexp.Regexp
+	// KernelArgs returns kernel parameters that only this VMM's guests need, and
+	// AddedArgs is how many characters the VMM itself adds to the kernel's command line.
+	KernelArgs func() []string
+	AddedArgs  int
+	// SnapshotFiles are the files of a snapshot, below SnapshotDirectory.
+	SnapshotFiles []string
+	// Ping is a path of the API that responds as soon as the API is up.
+	Ping string
+	// Boot runs a configured guest. Pause stops the virtual CPUs of a running one, and
+	// Resume runs a restored or paused one. Quit requests the VMM's exit; without it
+	// SIGTERM does.
+	Boot, Pause, Resume, Quit Request
+	Guests
+	// RunDirectory returns where the VMM runs for a guest with that directory, and its
+	// user. In a jail it has no access to other files. nil: there, without a jail.
+	RunDirectory func(dir, name string) (runDir string, user int)
+	// Watch reads the VMM's events until it exits; nil: it has none.
+	Watch func(m *Machine, p *vmm.Process)
+	// Finish adds notes that are known only after the start; nil: none.
+	Finish func(g *vmm.Guest, dir string)
+}
+
+// Guests are the command line and the requests of a VMM that depend on the guest.
+type Guests interface {
 	// Command returns the command that starts the VMM for a guest, without Dir.
 	Command(m *Machine) vmm.Command
-	// PingPath is a path of the API that responds as soon as the API is up.
-	PingPath() string
-	// KernelArgs returns kernel parameters that only this VMM's guests need.
-	KernelArgs(m *Machine) []string
-	// AddedArgs is how many characters the VMM itself adds to the kernel's command line.
-	AddedArgs() int
 	// Define configures the guest, which does not run yet.
-	Define(ctx context.Context, api *API, m *Machine) error
-	// Boot runs a configured guest.
-	Boot(ctx context.Context, api *API) error
-	// Save pauses a running guest and saves it to SnapshotFiles.
-	Save(ctx context.Context, api *API, m *Machine) error
-	// SnapshotFiles are the files of a snapshot, below SnapshotDirectory.
-	SnapshotFiles() []string
+	Define(m *Machine) ([]Request, error)
+	// Save saves a paused guest to SnapshotFiles.
+	Save(m *Machine) Request
 	// Load creates a guest from a snapshot, paused.
-	Load(ctx context.Context, api *API, m *Machine) error
-	// Pause stops the virtual CPUs of a running guest.
-	Pause(ctx context.Context, api *API) error
-	// Resume runs a restored or paused guest.
-	Resume(ctx context.Context, api *API) error
-	// Quit requests the VMM's exit.
-	Quit(ctx context.Context, api *API, p *vmm.Process)
+	Load(m *Machine) ([]Request, error)
 	// Limiters reads back the disks' limiters.
 	Limiters(ctx context.Context, api *API) ([]*Limiter, error)
-	// VCPUThread matches the name of a virtual CPU's thread; its first group is the
-	// CPU's number.
-	VCPUThread() *regexp.Regexp
-	// Watch reads the VMM's events until it exits.
-	Watch(m *Machine, p *vmm.Process)
-	// Finish adds notes that are known only after the start.
-	Finish(g *vmm.Guest, dir string)
-	// DiskMode describes how the VMM handles disks: "cache unsafe".
-	DiskMode() string
 }
 
 // Machine is the full configuration of one guest.
@@ -109,7 +107,7 @@ const (
 
 // Environment is a VMM with options. All instances share what Prepare creates.
 type Environment struct {
-	vmm     VMM
+	vmm     *VMM
 	options Options
 
 	mutex     sync.Mutex
@@ -127,7 +125,7 @@ type Environment struct {
 type Networked struct{ *Environment }
 
 // New returns an environment.
-func New(v VMM, o Options) environment.Environment {
+func New(v *VMM, o Options) environment.Environment {
 	e := &Environment{vmm: v, options: o, disks: map[string]string{}, snapshots: map[snapshotKey]*snapshot{}}
 	if o.Start == Snapshot {
 		return e
@@ -153,7 +151,7 @@ func (e *Environment) Label() string {
 func (e *Environment) Versions(context.Context) map[string]string {
 	versions := map[string]string{}
 	if v := e.programVersion(); v != "" {
-		versions[e.vmm.Key()] = v
+		versions[e.vmm.Key] = v
 	}
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -174,7 +172,7 @@ func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress fu
 	if e.disks[img.Digest] != "" {
 		return nil
 	}
-	work, err := os.MkdirTemp("", "tare-"+e.vmm.Key()+"-")
+	work, err := os.MkdirTemp("", "tare-"+e.vmm.Key+"-")
 	if err != nil {
 		return fmt.Errorf("creating a directory to prepare a guest in: %w", err)
 	}
@@ -189,7 +187,7 @@ func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress fu
 			return err
 		}
 		if guest.Vmlinux == "" {
-			return fmt.Errorf("kernel %s cannot be converted to the ELF format that %s boots", guest.Version, e.vmm.Name())
+			return fmt.Errorf("kernel %s cannot be converted to the ELF format that %s boots", guest.Version, e.vmm.Name)
 		}
 		e.guest = guest
 	}

@@ -61,11 +61,6 @@ func TestALimitIsABucketThatIsFullEachSecond(t *testing.T) {
 	}
 }
 
-// named is a program of which only the name matters.
-type named struct{ VMM }
-
-func (named) Name() string { return "Some VMM" }
-
 // A limiter does not tell reads from writes: limits that do are refused with
 // what to write, and the others are seen where each disk has them.
 func TestLimitsOfIOHoldWhereReadsAndWritesAreAlike(t *testing.T) {
@@ -83,7 +78,7 @@ func TestLimitsOfIOHoldWhereReadsAndWritesAreAlike(t *testing.T) {
 		{environment.IO{Read: 1000, Write: 1000, ReadOps: 5}, Options{}, "read_ops: 5 and write_ops: 0"},
 		{environment.IO{Read: 1000, Write: 1000}, Options{DiskBandwidth: 5}, "limits: io: this environment's options disk_bandwidth and disk_ops"},
 	} {
-		e := &Environment{vmm: named{}, options: c.options}
+		e := &Environment{vmm: &VMM{Name: "Some VMM"}, options: c.options}
 		err := e.checkIO(c.limits)
 		if c.refusal != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refusal) {
@@ -155,10 +150,10 @@ func TestARefusalNamesTheRequest(t *testing.T) {
 	}))
 	api := dialAPI(p)
 	defer api.close()
-	if err := api.Put(t.Context(), "/good", map[string]int{"a": 1}); err != nil {
+	if err := api.Send(t.Context(), Put("/good", map[string]int{"a": 1})); err != nil {
 		t.Error(err)
 	}
-	err = api.Patch(t.Context(), "/bad", nil)
+	err = api.Send(t.Context(), Request{http.MethodPatch, "/bad", nil})
 	var refused *APIError
 	if !errors.As(err, &refused) || err.Error() != "PATCH /bad was refused (400 Bad Request): Not now." {
 		t.Error(err)

@@ -34,9 +34,9 @@ type snapshot struct {
 }
 
 // open opens the files of a snapshot.
-func (s *snapshot) open(v VMM, dir string) (err error) {
+func (s *snapshot) open(v *VMM, dir string) (err error) {
 	s.files = map[string]*os.File{}
-	for _, name := range v.SnapshotFiles() {
+	for _, name := range v.SnapshotFiles {
 		if s.files[name], err = beneath.Open(dir, filepath.Join(SnapshotDirectory, name)); err != nil {
 			return fmt.Errorf("opening a file of the snapshot: %w", err)
 		}
@@ -83,7 +83,7 @@ func (e *Environment) snapshotFor(ctx context.Context, r environment.Request, ke
 // save boots a guest until its agent waits for the host, and takes a snapshot.
 func (e *Environment) save(ctx context.Context, r environment.Request, s *snapshot) (err error) {
 	r.Name, r.Network, r.Console = r.Name+"-saved", nil, io.Discard
-	g := vmm.New(e.vmm.Name(), r)
+	g := vmm.New(e.vmm.Name, r)
 	defer func() { err = errors.Join(err, g.Stop(context.WithoutCancel(ctx))) }()
 	m, _, err := e.prepareGuest(ctx, g, r, nil, true)
 	if err != nil {
@@ -102,7 +102,7 @@ func (e *Environment) save(ctx context.Context, r environment.Request, s *snapsh
 			return err
 		}
 		conn.Close() // without data: it only shows that the guest listens
-		if err := e.vmm.Save(ctx, d.api, m); err != nil {
+		if err := d.api.Send(ctx, e.vmm.Pause, e.vmm.Save(m)); err != nil {
 			return err
 		}
 		return s.open(e.vmm, m.Directory)

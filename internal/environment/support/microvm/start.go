@@ -21,13 +21,13 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 		return nil, err
 	}
 	if len(r.Disks) > 0 {
-		return nil, fmt.Errorf("guests of %s have no disks with serial numbers, so no environment can run inside them", e.vmm.Name())
+		return nil, fmt.Errorf("guests of %s have no disks with serial numbers, so no environment can run inside them", e.vmm.Name)
 	}
 	if _, _, _, err := e.prepared(ctx, r.Image); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
-	g := vmm.New(e.vmm.Name(), r)
+	g := vmm.New(e.vmm.Name, r)
 	var from *snapshot
 	if e.options.Start == Snapshot {
 		cpus, memory := vmm.Size(e.options.CPUs, e.options.Memory, r.Limits)
@@ -59,9 +59,11 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 	}
 	e.setPhases(g, waited, copied, time.Since(begin), from != nil)
 	if isFake(e.programVersion()) {
-		g.Note("this is a fake %s: QEMU emulates the guest", e.vmm.Name())
+		g.Note("this is a fake %s: QEMU emulates the guest", e.vmm.Name)
 	}
-	e.vmm.Finish(g, m.Directory)
+	if e.vmm.Finish != nil {
+		e.vmm.Finish(g, m.Directory)
+	}
 	return g, nil
 }
 
@@ -91,12 +93,15 @@ func (e *Environment) prepareGuest(ctx context.Context, g *vmm.Guest, r environm
 	if m.GuestDirectory, err = g.Directory(); err != nil {
 		return nil, 0, err
 	}
-	m.Directory, m.User = e.vmm.RunDirectory(m.GuestDirectory, m.Name)
+	m.Directory = m.GuestDirectory
+	if e.vmm.RunDirectory != nil {
+		m.Directory, m.User = e.vmm.RunDirectory(m.GuestDirectory, m.Name)
+	}
 	if err := os.MkdirAll(m.Directory, 0o755); err != nil {
 		return nil, 0, err
 	}
 	paths := environment.Paths{Network: "none", RootOn: fsinfo.Of(disk), DataOn: fsinfo.Of(m.Directory),
-		Root: "overlay on ext4 on virtio-blk, raw file, " + e.vmm.DiskMode(), Data: "ext4 on virtio-blk, raw file, " + e.vmm.DiskMode()}
+		Root: "overlay on ext4 on virtio-blk, raw file, " + e.vmm.DiskMode, Data: "ext4 on virtio-blk, raw file, " + e.vmm.DiskMode}
 	if m.Port, paths.Network, err = e.connect(g, r, m.User); err != nil {
 		return nil, 0, err
 	}
@@ -114,8 +119,8 @@ func (e *Environment) prepareGuest(ctx context.Context, g *vmm.Guest, r environm
 		paths.Root, paths.RootOn = paths.Data, paths.DataOn
 	}
 	g.SetPaths(paths)
-	g.SetFacts(map[string]string{"log.channel": "vsock", "log.driver": "none", "provider[machine]": e.vmm.Name(),
-		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.DiskMode()})
+	g.SetFacts(map[string]string{"log.channel": "vsock", "log.driver": "none", "provider[machine]": e.vmm.Name,
+		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.DiskMode})
 	for name, target := range links {
 		if err := m.place(ctx, target, name); err != nil {
 			return nil, 0, fmt.Errorf("the files of guest %s: %w", r.Name, err)
@@ -225,7 +230,7 @@ func (e *Environment) kernelCommandLine(m *Machine, r environment.Request, await
 	if await {
 		words = append(words, "tare.await=1")
 	}
-	words = append(words, e.vmm.KernelArgs(m)...)
+	words = append(words, e.vmm.KernelArgs()...)
 	if m.Port != nil {
 		word := "tare.net=" + m.Port.Address.String()
 		if m.Port.Gateway.IsValid() {
@@ -246,8 +251,8 @@ func (e *Environment) kernelCommandLine(m *Machine, r environment.Request, await
 		words = append(words, e.options.KernelArgs)
 	}
 	line := strings.Join(words, " ")
-	if length := len(line) + e.vmm.AddedArgs(); length > maxCommandLine {
-		return "", fmt.Errorf("the guest's kernel command line, with the image's environment, kernel_args and what %s adds, has %d characters, and the kernel accepts at most %d", e.vmm.Name(), length, maxCommandLine)
+	if length := len(line) + e.vmm.AddedArgs; length > maxCommandLine {
+		return "", fmt.Errorf("the guest's kernel command line, with the image's environment, kernel_args and what %s adds, has %d characters, and the kernel accepts at most %d", e.vmm.Name, length, maxCommandLine)
 	}
 	return line, nil
 }
