@@ -13,6 +13,7 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/stats"
+	"tare/internal/subject"
 	verdicts "tare/internal/verdict"
 )
 
@@ -76,7 +77,7 @@ func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
 				if !m.Primary {
 					continue
 				}
-				logs := verdicts.LogsOf(r.Plan, r.Trials, w.Name, "", m.Name)
+				logs := verdicts.LogsOf(r.Plan, r.Trials, subject.Place{Workload: w.Name}.Of(m.Name))
 				for _, environment := range []string{"native", "docker"} {
 					k := key{w.Name, m.Name, environment}
 					if !slices.Contains(keys, k) {

@@ -17,6 +17,7 @@ import (
 	"tare/internal/metrics"
 	"tare/internal/run/schedule"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
 	"tare/internal/usage"
@@ -66,7 +67,7 @@ func underWay() *metrics.Run {
 	}
 	r.Progress(schedule.Progress{Block: 12, MaxBlock: 60, NextLook: 15, Left: 1, Remaining: time.Minute})
 	r.Trying(schedule.Slot{Block: 12, Environment: "docker", Workload: "redis", Level: "clients=1"})
-	r.Watch("", "docker", "redis")(metricstest.Reading(1))
+	r.Watch("", subject.Cell{Environment: "docker", Workload: "redis"})(metricstest.Reading(1))
 	used := metricstest.Usage()
 	used.DiskRead = usage.Absent("the kernel counts none")
 	last := trials[0]
@@ -177,7 +178,7 @@ func TestCountersNeverFall(t *testing.T) {
 			environment := rapid.SampledFrom(metricstest.Environments).Draw(rt, "environment")
 			var onReading []func(usage.Reading)
 			for range rapid.IntRange(0, 3).Draw(rt, "instances") {
-				onReading = append(onReading, r.Watch("", environment, "redis"))
+				onReading = append(onReading, r.Watch("", subject.Cell{Environment: environment, Workload: "redis"}))
 			}
 			seconds := 0.0
 			for range rapid.IntRange(0, 4).Draw(rt, "looks") {
@@ -263,8 +264,8 @@ func TestNodesHaveValuesOfTheirOwn(t *testing.T) {
 			r.Trying(schedule.Slot{Node: node, Block: block, Environment: "docker", Workload: "redis", Level: "clients=1"})
 		}
 	}
-	later := r.Watch("h2", "docker", "redis")
-	r.Watch("h1", "docker", "redis")(metricstest.Reading(1))
+	later := r.Watch("h2", subject.Cell{Environment: "docker", Workload: "redis"})
+	r.Watch("h1", subject.Cell{Environment: "docker", Workload: "redis"})(metricstest.Reading(1))
 	if got, want := r.String(), "opened, redis clients=1 in docker on h1, redis clients=1 in docker on h2"; got != want {
 		t.Errorf("the state is %q, not %q", got, want)
 	}

@@ -112,13 +112,13 @@ func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 	}
 	var readings []timed
 	for _, w := range watched {
-		update := r.Watch(t.Node, t.Environment, t.Workload)
+		update := r.Watch(t.Node, t.Cell())
 		for _, reading := range w.Readings {
 			readings = append(readings, timed{w.Began.Add(time.Duration(reading.Seconds * float64(time.Second))), reading, update})
 		}
 	}
 	slices.SortStableFunc(readings, func(a, b timed) int { return a.at.Compare(b.at) })
-	c := cell{t.Node, t.Environment, t.Workload}
+	c := cellOn(t.Node, t.Cell())
 	for _, next := range readings {
 		h.at = next.at
 		next.update(next.reading)

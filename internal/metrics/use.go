@@ -2,12 +2,21 @@ package metrics
 
 import (
 	"tare/internal/rundir"
+	"tare/internal/subject"
 	"tare/internal/usage"
 )
 
-// cell is one environment with one workload on one node: resource use is summed by cell,
-// and each node makes one trial at a time.
-type cell struct{ node, environment, workload string }
+// cell is one environment with one workload, at all levels, on one node: resource use is
+// summed by cell, and each node makes one trial at a time.
+type cell struct {
+	node string
+	subject.Cell
+}
+
+func cellOn(node string, at subject.Cell) cell {
+	at.Level = ""
+	return cell{node, at}
+}
 
 // use is the resource use of a cell: of the trials that ended, and of the current
 // one. A meter counts from 0 in every trial, and a Prometheus counter must not
@@ -43,10 +52,10 @@ func (r *Run) use(c cell) *use {
 // Watch adds an instance to the current trial on a node and returns the function that
 // receives its readings. The function only stores the reading, since there may be
 // many instances and a hundred readings per second; sums are computed by Collect.
-func (r *Run) Watch(node, environment, workload string) func(usage.Reading) {
+func (r *Run) Watch(node string, at subject.Cell) func(usage.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u, m := r.use(cell{node, environment, workload}), &meter{}
+	u, m := r.use(cellOn(node, at)), &meter{}
 	u.meters = append(u.meters, m)
 	return func(seen usage.Reading) {
 		r.mu.Lock()
@@ -61,17 +70,17 @@ func (r *Run) Watch(node, environment, workload string) func(usage.Reading) {
 // current one.
 func (r *Run) show(c cell, u *use) {
 	if watched := u.watched + u.sinceBegun(); watched > 0 {
-		r.values.set(Watched, watched, c.node, c.environment, c.workload)
+		r.values.set(Watched, watched, c.node, c.Environment, c.Workload)
 	}
 	for i, q := range usage.Quantities {
 		now := u.now(q)
 		if q.Kind == usage.Counter {
 			if all := u.ended[i]; now.known || all.known {
 				u.shown[i] = max(u.shown[i], all.value+now.value)
-				r.values.set(Uses[i], u.shown[i], c.node, c.environment, c.workload)
+				r.values.set(Uses[i], u.shown[i], c.node, c.Environment, c.Workload)
 			}
 		} else {
-			r.values.known(Uses[i], now.value, now.known, c.node, c.environment, c.workload)
+			r.values.known(Uses[i], now.value, now.known, c.node, c.Environment, c.Workload)
 		}
 	}
 }
@@ -102,7 +111,7 @@ func (u *use) now(q usage.Quantity) (sum total) {
 // larger value counts: the usage includes the time after the last reading, and
 // readings from another host may be lost.
 func (r *Run) settle(t rundir.Trial) {
-	c := cell{t.Node, t.Environment, t.Workload}
+	c := cellOn(t.Node, t.Cell())
 	u := r.use(c)
 	for i, q := range usage.Quantities {
 		sum := u.now(q)
@@ -131,10 +140,10 @@ func (r *Run) settle(t rundir.Trial) {
 
 // absent sets the quantities that the last trial has no value of, with the reason.
 func (r *Run) absent(c cell, u *usage.Usage) {
-	r.values.drop(Absent, c.node, c.environment, c.workload)
+	r.values.drop(Absent, c.node, c.Environment, c.Workload)
 	for _, q := range usage.Quantities {
 		if f := ofUsage[q.Name](u); f.Missing != "" {
-			r.values.set(Absent, 1, c.node, c.environment, c.workload, q.Name, f.Missing)
+			r.values.set(Absent, 1, c.node, c.Environment, c.Workload, q.Name, f.Missing)
 		}
 	}
 }
@@ -144,7 +153,7 @@ func (r *Run) absent(c cell, u *usage.Usage) {
 func (r *Run) around(c cell, u *usage.Usage) {
 	v := &r.values
 	for _, p := range u.Parts {
-		v.add(PartCPU, p.CPU, c.node, c.environment, c.workload, p.Role, p.Name)
+		v.add(PartCPU, p.CPU, c.node, c.Environment, c.Workload, p.Role, p.Name)
 	}
 	if h := u.Host; h != nil {
 		for charged, f := range map[string]usage.Figure{
@@ -153,19 +162,19 @@ func (r *Run) around(c cell, u *usage.Usage) {
 			// Unattributed time is a difference, and can be negative by the
 			// granularity of the kernel's ticks.
 			if f.Missing == "" {
-				v.add(HostCPU, max(f.Value, 0), c.node, c.environment, charged)
+				v.add(HostCPU, max(f.Value, 0), c.node, c.Environment, charged)
 			}
 		}
 		if h.Energy.Missing == "" {
-			v.add(Energy, h.Energy.Value, c.node, c.environment)
+			v.add(Energy, h.Energy.Value, c.node, c.Environment)
 		}
 	}
 	if e := u.Sampler; e != nil {
-		v.add(SamplerCPU, e.CPU, c.node, c.environment)
-		v.add(SamplerPasses, float64(e.Passes), c.node, c.environment)
-		v.add(SamplerTime, e.PassMean*float64(e.Passes), c.node, c.environment)
-		v.set(SamplerMax, e.PassMax, c.node, c.environment)
-		v.add(SamplerLate, float64(e.Late), c.node, c.environment)
+		v.add(SamplerCPU, e.CPU, c.node, c.Environment)
+		v.add(SamplerPasses, float64(e.Passes), c.node, c.Environment)
+		v.add(SamplerTime, e.PassMean*float64(e.Passes), c.node, c.Environment)
+		v.set(SamplerMax, e.PassMax, c.node, c.Environment)
+		v.add(SamplerLate, float64(e.Late), c.node, c.Environment)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/testing/testenv"
 	"tare/internal/usage"
 )
@@ -97,7 +98,7 @@ func TestAnInterruptedBatchIsMadeAgainWhole(t *testing.T) {
 	for _, started := range []int{1, 2, 5, 9, 12} { // trials that were under way or made
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
-		cut := execute(t, ctx, Options{Home: home, Plan: p, Watch: func(string, string, string) func(usage.Reading) {
+		cut := execute(t, ctx, Options{Home: home, Plan: p, Watch: func(string, subject.Cell) func(usage.Reading) {
 			if n++; n == started {
 				cancel()
 			}
@@ -219,7 +220,7 @@ func TestARunThatIsKilledWithinABatchResumes(t *testing.T) {
 	if home := os.Getenv(killedRunTests); home != "" {
 		n := 0
 		_, err := Execute(t.Context(), Options{Home: home, Directory: filepath.Join(home, "run"), Plan: plan(t, levelsOfEcho, alternating, threeBare),
-			Watch: func(string, string, string) func(usage.Reading) {
+			Watch: func(string, subject.Cell) func(usage.Reading) {
 				if n++; n == 5 { // the second of the second batch
 					err := syscall.Kill(os.Getpid(), syscall.SIGKILL)
 					t.Error(err)
@@ -249,7 +250,7 @@ func TestABatchInWhichTareWasStoppedIsMadeAgain(t *testing.T) {
 	for _, order := range []string{alternating, "{order: interleaved, blocks: 2}"} {
 		seen, notes := 0, 0
 		r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./echo.yaml}]", order, threeBare),
-			Watch: func(string, string, string) func(usage.Reading) {
+			Watch: func(string, subject.Cell) func(usage.Reading) {
 				if seen++; seen == 2 { // nothing tells a program of a stop but the signal that ends it
 					if err := syscall.Kill(os.Getpid(), syscall.SIGCONT); err != nil {
 						t.Error(err)

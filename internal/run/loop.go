@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -122,7 +121,7 @@ func (e *execution) record(m made) error {
 	for i := range m.trials {
 		e.progress(Event{Kind: Tried, Slot: &slots[i], Trial: &m.trials[i], Contrasts: e.verdicts()})
 	}
-	if slots[0].Rounds > 0 || e.untold() >= estimatesEvery {
+	if slots[0].Rounds > 0 || e.sinceEstimates() >= estimatesEvery {
 		e.estimates(m.lane, 0, nil)
 	}
 	e.retireGone()
@@ -182,13 +181,13 @@ const estimatesEvery = time.Second
 // afterRound sends the estimates so far, which include the rounds of a lane's trials
 // under way.
 func (e *execution) afterRound(l *lane, number int, underWay []rundir.Trial) {
-	if e.untold() >= estimatesEvery {
+	if e.sinceEstimates() >= estimatesEvery {
 		e.estimates(l, number, underWay)
 	}
 }
 
-// untold is the time since the estimates were last sent.
-func (e *execution) untold() time.Duration {
+// sinceEstimates is the time since the estimates were last sent.
+func (e *execution) sinceEstimates() time.Duration {
 	e.deciding.Lock()
 	defer e.deciding.Unlock()
 	return time.Since(e.told)
@@ -215,7 +214,7 @@ func (e *execution) warnInterrupted(t *rundir.Trial) {
 	case t.Instance == "":
 	case e.interrupted[startKey{t.Block, t.Environment}]:
 		t.Warnings = append(t.Warnings, "the run was interrupted within this block: the environment's earlier trials in it ran in another instance, and at another time")
-	case len(t.Rounds) > 0 && e.torn[batchKey{t.Block, t.Workload, t.Level}]:
+	case len(t.Rounds) > 0 && e.torn[batchKey{t.Block, t.Cell().Place()}]:
 		t.Warnings = append(t.Warnings, "the run was killed while it wrote this block: the samples of other environments with the same round were taken at another time")
 	}
 }
@@ -233,12 +232,12 @@ func (e *execution) progress(event Event) {
 // since the last call.
 func (e *execution) announceVerdicts() {
 	for i, c := range e.verdicts() {
-		key := strings.Join([]string{c.Workload, c.Level, c.Metric, c.Environment, c.Part}, "\x00")
+		key := decision{c.Figure(), c.Part}
 		if !c.Primary || c.Open || e.decided[key] || c.N == 0 || c.Verdict == verdict.None {
 			continue
 		}
 		if e.decided == nil {
-			e.decided = map[string]bool{}
+			e.decided = map[decision]bool{}
 		}
 		e.decided[key] = true
 		e.deciding.Lock()

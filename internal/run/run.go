@@ -28,6 +28,7 @@ import (
 	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/usage"
 	"tare/internal/verdict"
 )
@@ -52,7 +53,7 @@ type Options struct {
 	Events func(Event)
 	// Watch returns, for each instance of a trial, the callback for its readings;
 	// nil where nothing receives them.
-	Watch func(node, environment, workload string) func(usage.Reading)
+	Watch func(node string, at subject.Cell) func(usage.Reading)
 	// Fingerprinted receives each fingerprint that the run takes, and returns remarks on
 	// it, which become events; nil where there are none.
 	Fingerprinted func(parity.Fingerprint) []string
@@ -243,7 +244,7 @@ type execution struct {
 	// this one's first trial did.
 	before  time.Duration
 	began   time.Time
-	decided map[string]bool
+	decided map[decision]bool
 	steps   int       // of the preparation, that were begun
 	step    *Step     // the one under way; nil at other times
 	trying  bool      // a trial was begun
@@ -263,8 +264,14 @@ type startKey struct {
 
 // batchKey names the trials of a workload at a level in a block.
 type batchKey struct {
-	block           int
-	workload, level string
+	block int
+	subject.Place
+}
+
+// decision names a contrast that was announced.
+type decision struct {
+	subject.Figure
+	part string
 }
 
 func (e *execution) say(format string, args ...any) {
@@ -398,7 +405,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	e.interrupted, e.torn = map[startKey]bool{}, map[batchKey]bool{}
 	for _, t := range journal {
 		e.interrupted[startKey{t.Block, t.Environment}] = true
-		e.torn[batchKey{t.Block, t.Workload, t.Level}] = true
+		e.torn[batchKey{t.Block, t.Cell().Place()}] = true
 		e.schedule.Record(t)
 	}
 	e.before = rundir.Elapsed(journal)

@@ -8,6 +8,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
@@ -48,16 +49,13 @@ type Book struct {
 	plan    *study.Plan
 	turns   int // blocks that it takes until each environment had its turn
 	labels  map[string]string
-	series  map[cellKey][]*series // a metric each, in the order of metrics
+	series  map[subject.Cell][]*series // a metric each, in the order of metrics
 	metrics map[string][]workload.Metric
 	entries []*entry
-	touched map[cellKey][]*entry // the contrasts that a cell is part of
+	touched map[subject.Cell][]*entry // the contrasts that a cell is part of
 	// abandoned is how many blocks will not be finished; see Abandon.
 	abandoned int
 }
-
-// cellKey names one workload at one level in one environment.
-type cellKey struct{ environment, workload, level string }
 
 // entry is a contrast with the series that it is computed from.
 type entry struct {
@@ -88,16 +86,17 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
+			at := subject.Place{Workload: w.Name, Level: l.Name}
 			for i, m := range b.metrics[w.Name] {
 				for _, k := range compared {
-					e := newEntry(b.blank(w, l.Name, m, k.pairs[0].environment), w.Fresh)
+					e := newEntry(b.blank(at.In(k.pairs[0].environment), m), w.Fresh)
 					k.mark(&e.contrast)
 					e.contrast.Family = k.family(compared)
 					if plan.Design.Family == "study" && m.Primary {
 						e.contrast.Family *= primaries
 					}
 					for _, p := range k.pairs {
-						b.enter(e, i, cellKey{p.environment, w.Name, l.Name}, cellKey{p.base, w.Name, l.Name})
+						b.enter(e, i, at.In(p.environment), at.In(p.base))
 					}
 					b.entries = append(b.entries, e)
 				}
@@ -109,8 +108,8 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 
 // emptyBook has no contrasts yet.
 func emptyBook(plan *study.Plan) *Book {
-	b := &Book{plan: plan, turns: 1, labels: map[string]string{}, series: map[cellKey][]*series{},
-		metrics: map[string][]workload.Metric{}, touched: map[cellKey][]*entry{}}
+	b := &Book{plan: plan, turns: 1, labels: map[string]string{}, series: map[subject.Cell][]*series{},
+		metrics: map[string][]workload.Metric{}, touched: map[subject.Cell][]*entry{}}
 	for _, w := range plan.Workloads {
 		b.metrics[w.Name] = metricsOf(w.Pack)
 	}
@@ -123,9 +122,9 @@ func newEntry(c Contrast, fresh string) *entry {
 
 // enter adds two cells to a contrast of one metric, given by its index: one for
 // either side.
-func (b *Book) enter(e *entry, metric int, at, base cellKey) {
+func (b *Book) enter(e *entry, metric int, at, base subject.Cell) {
 	e.of, e.over = append(e.of, b.at(at)[metric]), append(e.over, b.at(base)[metric])
-	for _, p := range []cellKey{at, base} {
+	for _, p := range []subject.Cell{at, base} {
 		if fed := b.touched[p]; len(fed) == 0 || fed[len(fed)-1] != e {
 			b.touched[p] = append(fed, e)
 		}
@@ -145,19 +144,19 @@ func metricsOf(p workload.Pack) []workload.Metric {
 	return metrics
 }
 
-func (b *Book) blank(w study.Workload, level string, m workload.Metric, name string) Contrast {
-	c := Contrast{Workload: w.Name, Level: level, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-		Environment: name, Baseline: b.plan.Baseline, Margin: float64(b.plan.Design.Margin)}
+func (b *Book) blank(at subject.Cell, m workload.Metric) Contrast {
+	c := Contrast{Workload: at.Workload, Level: at.Level, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
+		Environment: at.Environment, Baseline: b.plan.Baseline, Margin: float64(b.plan.Design.Margin)}
 	costed := func(other workload.Metric) bool { return other.Name == cost.CPU }
-	if !cost.Named(m.Name) && slices.ContainsFunc(b.metrics[w.Name], costed) {
+	if !cost.Named(m.Name) && slices.ContainsFunc(b.metrics[at.Workload], costed) {
 		c.Companion = cost.CPU
 	}
 	return c
 }
 
-func (b *Book) at(p cellKey) []*series {
+func (b *Book) at(p subject.Cell) []*series {
 	if b.series[p] == nil {
-		for range b.metrics[p.workload] {
+		for range b.metrics[p.Workload] {
 			b.series[p] = append(b.series[p], &series{lengths: map[int]stats.Logs{}, tried: map[string]int{}})
 		}
 	}
@@ -196,7 +195,7 @@ func (b *Book) Add(t rundir.Trial) {
 	if t.Traced {
 		return
 	}
-	at := cellKey{t.Environment, t.Workload, t.Level}
+	at := t.Cell()
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
 		s := b.at(at)[i]
@@ -228,8 +227,8 @@ func (b *Book) Verdicts() []Contrast { return lists.Map(b.entries, b.verdict) }
 
 // Of returns the contrasts that a cell is part of, as Verdicts does: with the baseline, or
 // of its steps. A cell of the baseline is part of all contrasts with it.
-func (b *Book) Of(environment, workload, level string) []Contrast {
-	return lists.Map(b.touched[cellKey{environment, workload, level}], b.verdict)
+func (b *Book) Of(at subject.Cell) []Contrast {
+	return lists.Map(b.touched[at], b.verdict)
 }
 
 func (b *Book) verdict(e *entry) Contrast {
@@ -239,8 +238,8 @@ func (b *Book) verdict(e *entry) Contrast {
 
 // Open reports whether a primary metric of this cell had no final verdict when
 // the block began.
-func (b *Book) Open(environment, workload, level string, block int) bool {
-	for _, e := range b.touched[cellKey{environment, workload, level}] {
+func (b *Book) Open(at subject.Cell, block int) bool {
+	for _, e := range b.touched[at] {
 		b.refresh(e)
 		if c := &e.contrast; c.Primary && (c.Open || c.Block >= block) {
 			return true

@@ -8,6 +8,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
@@ -39,9 +40,10 @@ func Capacities(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast, f
 		}
 		for _, l := range w.Levels {
 			for _, name := range usable(plan, facts) {
+				at := subject.Cell{Environment: name, Workload: w.Name, Level: l.Name}
 				var logs []float64
 				for _, t := range trials {
-					if t.Workload != w.Name || t.Level != l.Name || t.Environment != name || t.Traced {
+					if t.Cell() != at || t.Traced {
 						continue
 					}
 					if v, ok, _ := valueOf(t, workload.Capacity); ok && v > 0 {
@@ -55,7 +57,7 @@ func Capacities(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast, f
 					Baseline: plan.Baseline, N: len(logs), Confidence: float64(plan.Design.Confidence)}
 				c.Rate = exponential(hodgesLehmann(logs, 1-c.Confidence))
 				c.Least, c.Most = math.Exp(slices.Min(logs)), math.Exp(slices.Max(logs))
-				c.Instances = inverse(ratioOf(contrasts, w.Name, l.Name, workload.Capacity, name))
+				c.Instances = inverse(ratioOf(contrasts, at.Of(workload.Capacity)))
 				all = append(all, c)
 			}
 		}
@@ -69,9 +71,9 @@ func exponential(v stats.Interval) stats.Interval {
 
 // ratioOf is the ratio of the contrast of a metric, without an interval where there are too
 // few blocks for one; NaN where there is no contrast.
-func ratioOf(contrasts []Contrast, workload, level, metric, environment string) stats.Interval {
+func ratioOf(contrasts []Contrast, of subject.Figure) stats.Interval {
 	i := slices.IndexFunc(contrasts, func(c Contrast) bool {
-		return c.Metric == metric && c.Workload == workload && c.Level == level && c.Environment == environment && c.BaseLevel == "" && c.N > 0
+		return c.Figure() == of && c.BaseLevel == "" && c.N > 0
 	})
 	if i < 0 {
 		return stats.Interval{Estimate: math.NaN(), Low: 0, High: math.Inf(1)}
@@ -145,9 +147,10 @@ func AtLoads(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast, fact
 				continue
 			}
 			for _, name := range usable(plan, facts) {
+				at := subject.Cell{Environment: name, Workload: w.Name, Level: l.Name}
 				var rates, cores, memory []float64
 				for _, t := range trials {
-					if t.Workload != w.Name || t.Level != l.Name || t.Environment != name || t.Traced || t.Status != rundir.OK {
+					if t.Cell() != at || t.Traced || t.Status != rundir.OK {
 						continue
 					}
 					rates = append(rates, t.Rate)
@@ -160,7 +163,7 @@ func AtLoads(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast, fact
 				}
 				if len(rates) > 0 {
 					all = append(all, AtLoad{Workload: w.Name, Level: l.Name, Environment: name, Label: facts[name].Label, Baseline: plan.Baseline, N: len(rates),
-						Rate: stats.Median(rates), Cores: stats.Median(cores), Memory: stats.Median(memory), More: ratioOf(contrasts, w.Name, l.Name, cost.CPU, name)})
+						Rate: stats.Median(rates), Cores: stats.Median(cores), Memory: stats.Median(memory), More: ratioOf(contrasts, at.Of(cost.CPU))})
 				}
 			}
 		}

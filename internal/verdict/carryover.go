@@ -9,7 +9,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
-	"tare/internal/workload"
+	"tare/internal/subject"
 )
 
 // carryOverLevel is the probability of a false carry-over among all pairs of
@@ -138,13 +138,12 @@ func followersOf(trials []rundir.Trial, metric string, enter func(environment, a
 
 // warnOfCarryOver adds what carries over to the contrasts of primary metrics.
 func warnOfCarryOver(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast) {
-	type cell struct{ workload, level string }
-	cells := map[cell][]rundir.Trial{}
+	places := map[subject.Place][]rundir.Trial{}
 	for _, t := range trials {
 		if len(t.Rounds) == 0 && len(t.HalfRounds) == 0 {
 			continue // it follows no other sample
 		}
-		cells[cell{t.Workload, t.Level}] = append(cells[cell{t.Workload, t.Level}], t)
+		places[t.Cell().Place()] = append(places[t.Cell().Place()], t)
 	}
 	advice := ""
 	if plan.Design.Waiting == "idle" {
@@ -154,18 +153,19 @@ func warnOfCarryOver(plan *study.Plan, trials []rundir.Trial, contrasts []Contra
 		for _, l := range w.Levels {
 			for _, m := range metricsOf(w.Pack) {
 				if m.Primary {
-					warnOf(carryOvers(cells[cell{w.Name, l.Name}], m.Name), advice, contrasts, w.Name, l.Name, m)
+					at := subject.Place{Workload: w.Name, Level: l.Name}
+					warnOf(carryOvers(places[at], m.Name), advice, contrasts, at.Of(m.Name))
 				}
 			}
 		}
 	}
 }
 
-func warnOf(found []carryOver, advice string, contrasts []Contrast, name, level string, m workload.Metric) {
+func warnOf(found []carryOver, advice string, contrasts []Contrast, of subject.Figure) {
 	for _, k := range found {
 		for i := range contrasts {
 			c := &contrasts[i]
-			if c.Workload == name && c.Level == level && c.Metric == m.Name && (c.Environment == k.environment || c.Baseline == k.environment) {
+			if c.Figure().In("") == of && (c.Environment == k.environment || c.Baseline == k.environment) {
 				c.warning(CarryOver, "%s%s", k, advice)
 			}
 		}

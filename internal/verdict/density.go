@@ -8,6 +8,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/workload"
 )
 
@@ -29,10 +30,11 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 				}
 				for _, l := range series.Levels[1:] {
 					for _, name := range environments {
-						e := newEntry(b.blank(w, l.Name, m, name), w.Fresh)
+						at := subject.Cell{Environment: name, Workload: w.Name, Level: l.Name}
+						e := newEntry(b.blank(at, m), w.Fresh)
 						e.contrast.Baseline, e.contrast.BaseLevel = name, series.Levels[0].Name
 						e.contrast.Family = (len(series.Levels) - 1) * len(environments)
-						b.enter(e, i, cellKey{name, w.Name, l.Name}, cellKey{name, w.Name, series.Levels[0].Name})
+						b.enter(e, i, at, subject.Cell{Environment: name, Workload: w.Name, Level: series.Levels[0].Name})
 						b.entries = append(b.entries, e)
 					}
 				}

@@ -9,6 +9,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/workload"
 )
 
@@ -120,7 +121,7 @@ func LengthBiases(plan *study.Plan, trials []rundir.Trial) (all []EnvironmentLen
 		for _, l := range w.Levels {
 			for i, m := range b.metrics[w.Name] {
 				for _, e := range plan.Environments {
-					s := b.at(cellKey{e.Name, w.Name, l.Name})[i]
+					s := b.at(subject.Cell{Environment: e.Name, Workload: w.Name, Level: l.Name})[i]
 					var d []float64
 					for _, block := range slices.Sorted(maps.Keys(s.lengths)) {
 						if sum := stats.SumOf([]stats.Term{{Weight: 1, Logs: s.lengths[block]}}); sum.Rounds > 0 {

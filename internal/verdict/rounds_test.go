@@ -11,6 +11,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // alternating makes trials with rounds: speed is that of the machine in each block
@@ -137,7 +138,7 @@ func TestLevelsAreComparedByTheirTrials(t *testing.T) {
 	p.Workloads[0].Levels = []study.Level{{Name: "a"}, {Name: "b"}}
 	b := emptyBook(p)
 	e := newEntry(Contrast{BaseLevel: "a"}, "block")
-	b.enter(e, 0, cellKey{"native", "w", "b"}, cellKey{"native", "w", "a"})
+	b.enter(e, 0, subject.Cell{Environment: "native", Workload: "w", Level: "b"}, subject.Cell{Environment: "native", Workload: "w", Level: "a"})
 	var trials []float64
 	for i, r := range alternating(p, 2, 8, drifting(5, nil, .1)) {
 		r.Block, r.Level = 1, []string{"a", "b"}[i]

@@ -10,6 +10,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // Moved compares one contrast in two runs of the same study: how much more or
@@ -46,13 +47,14 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	var changes []Moved
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
+			at := subject.Place{Workload: w.Name, Level: l.Name}
 			for _, m := range metricsOf(w.Pack) {
 				for _, e := range plan.Environments {
-					k := ratioKey{e.Name, w.Name, l.Name, m.Name}
+					k := at.Of(m.Name).In(e.Name)
 					if e.Name == plan.Baseline || len(a.costs[k]) == 0 || len(b.costs[k]) == 0 {
 						continue
 					}
-					base := ratioKey{plan.Baseline, w.Name, l.Name, m.Name}
+					base := k.In(plan.Baseline)
 					changes = append(changes, Moved{
 						Workload: w.Name, Level: l.Name, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
 						Environment: e.Name, First: len(a.costs[k]), Second: len(b.costs[k]),
@@ -70,7 +72,7 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	margin := math.Log1p(float64(plan.Design.Margin))
 	for i := range changes {
 		c := &changes[i]
-		k := ratioKey{c.Environment, c.Workload, c.Level, c.Metric}
+		k := subject.Place{Workload: c.Workload, Level: c.Level}.In(c.Environment).Of(c.Metric)
 		alpha := 0.05 / float64(family[c.Primary])
 		c.Shift = stats.Shift(b.costs[k], a.costs[k], alpha)
 		c.judge(margin, alpha)
@@ -116,13 +118,11 @@ func (c *Moved) judge(margin, alpha float64) {
 	}
 }
 
-type ratioKey struct{ environment, workload, level, metric string }
-
 type runRatios struct {
-	costs  map[ratioKey][]float64 // log ratios to the baseline, a block each
-	values map[ratioKey][]float64
+	costs  map[subject.Figure][]float64 // log ratios to the baseline, a block each
+	values map[subject.Figure][]float64
 	// noRatio has those of which a block has a value of 0 or less on either side.
-	noRatio map[ratioKey]bool
+	noRatio map[subject.Figure]bool
 }
 
 func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
@@ -130,13 +130,14 @@ func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
 	for _, t := range trials {
 		b.Add(t)
 	}
-	out := runRatios{map[ratioKey][]float64{}, map[ratioKey][]float64{}, map[ratioKey]bool{}}
+	out := runRatios{map[subject.Figure][]float64{}, map[subject.Figure][]float64{}, map[subject.Figure]bool{}}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
+			at := subject.Place{Workload: w.Name, Level: l.Name}
 			for i, m := range w.Pack.Metrics {
 				for _, of := range plan.Environments {
-					e, k := newEntry(Contrast{}, w.Fresh), ratioKey{of.Name, w.Name, l.Name, m.Name}
-					b.enter(e, i, cellKey{of.Name, w.Name, l.Name}, cellKey{plan.Baseline, w.Name, l.Name})
+					e, k := newEntry(Contrast{}, w.Fresh), at.In(of.Name).Of(m.Name)
+					b.enter(e, i, k.Cell, k.In(plan.Baseline).Cell)
 					e.s, e.base = joined(e.of), joined(e.over)
 					out.values[k] = e.s.means
 					out.costs[k] = e.pairs().d

@@ -26,7 +26,7 @@ func (b *Book) SoFar(underWay []rundir.Trial, rounds int) (all []SoFar) {
 	for _, t := range underWay {
 		for i, m := range b.metrics[t.Workload] {
 			if logsOf := t.RoundLogs(m.Name); logsOf.Rounds != nil {
-				logs[b.at(cellKey{t.Environment, t.Workload, t.Level})[i]] = logsOf
+				logs[b.at(t.Cell())[i]] = logsOf
 			}
 		}
 	}

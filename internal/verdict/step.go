@@ -7,6 +7,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/workload"
 )
 
@@ -106,16 +107,16 @@ func joined(all []*series) *series {
 	return one
 }
 
-// LogsOf returns one metric of a workload at a level, by environment and block: what
+// LogsOf returns a metric of a place, by environment and block: what
 // the differences of contrasts are made of, by SumOf.
-func LogsOf(plan *study.Plan, trials []rundir.Trial, name, level, metric string) map[string]map[int]stats.Logs {
+func LogsOf(plan *study.Plan, trials []rundir.Trial, of subject.Figure) map[string]map[int]stats.Logs {
 	b := emptyBook(plan)
-	number := slices.IndexFunc(b.metrics[name], func(m workload.Metric) bool { return m.Name == metric })
+	number := slices.IndexFunc(b.metrics[of.Workload], func(m workload.Metric) bool { return m.Name == of.Metric })
 	if number < 0 {
 		return nil
 	}
 	for _, t := range trials {
-		if t.Workload == name && t.Level == level {
+		if t.Cell().Place() == of.Place() {
 			b.Add(t)
 		}
 	}
@@ -126,7 +127,7 @@ func LogsOf(plan *study.Plan, trials []rundir.Trial, name, level, metric string)
 		for _, block := range s.blocks {
 			byBlock[block] = s.in(block)
 		}
-		logs[at.environment] = byBlock
+		logs[at.Environment] = byBlock
 	}
 	return logs
 }

@@ -5,6 +5,7 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // With returns the contrasts of a run with another baseline, as Contrasts does.
@@ -24,9 +25,9 @@ func Values(environment string, plan *study.Plan, trials []rundir.Trial, facts m
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			for i, m := range b.metrics[w.Name] {
-				e := newEntry(b.blank(w, l.Name, m, environment), w.Fresh)
+				at := subject.Cell{Environment: environment, Workload: w.Name, Level: l.Name}
+				e := newEntry(b.blank(at, m), w.Fresh)
 				e.contrast.Family = 1
-				at := cellKey{environment, w.Name, l.Name}
 				b.enter(e, i, at, at)
 				b.entries = append(b.entries, e)
 			}

@@ -13,6 +13,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 )
@@ -110,12 +111,12 @@ func Of(plan *study.Plan, trials []rundir.Trial, contrasts []verdict.Contrast, s
 		return nil
 	}
 	var all []Attribution
-	at := map[[3]string]int{}
+	at := map[subject.Figure]int{}
 	for _, c := range contrasts {
 		if !c.Primary && !cost.Named(c.Metric) || c.Orders == 0 {
 			continue
 		}
-		key := [3]string{c.Workload, c.Level, c.Metric}
+		key := c.Figure().In("") // the rungs are parts of one
 		i, known := at[key]
 		if !known {
 			i = len(all)
@@ -138,6 +139,10 @@ func Of(plan *study.Plan, trials []rundir.Trial, contrasts []verdict.Contrast, s
 	return all
 }
 
+func (a *Attribution) place() subject.Place {
+	return subject.Place{Workload: a.Workload, Level: a.Level}
+}
+
 func stepOf(plan *study.Plan, part string) study.Step {
 	i := slices.IndexFunc(plan.Steps, func(s study.Step) bool { return s.Part == part })
 	if i < 0 {
@@ -154,7 +159,7 @@ func material(c verdict.Contrast) bool {
 
 // fill adds the values that depend on all parts.
 func (a *Attribution) fill(plan *study.Plan, trials []rundir.Trial, seen Seen) {
-	logs := verdict.LogsOf(plan, trials, a.Workload, a.Level, a.Metric)
+	logs := verdict.LogsOf(plan, trials, a.place().Of(a.Metric))
 	sum := 0.0
 	for i := range a.Parts {
 		s := &a.Parts[i]
@@ -192,10 +197,11 @@ func (s *Share) spread(steps []study.Step, logs map[string]map[int]stats.Logs) {
 	if s.Contrast.Orders < 2 {
 		return
 	}
-	pairs := map[[2]string]bool{}
+	type pair struct{ environment, base string }
+	pairs := map[pair]bool{}
 	for _, step := range steps {
 		if step.Part == s.Part {
-			pairs[[2]string{step.Environment, step.Base}] = true
+			pairs[pair{step.Environment, step.Base}] = true
 		}
 	}
 	if len(pairs) < 2 {

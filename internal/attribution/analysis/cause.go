@@ -84,7 +84,7 @@ func (s Seen) spent(plan *study.Plan, a *Attribution, section string) (before, a
 	}
 	at := func(environment string) (list []evidence.Counted) {
 		for _, t := range s.Traced {
-			if t.Environment == environment && t.Workload == a.Workload && t.Level == a.Level && t.Status == rundir.OK && t.Evidence != nil {
+			if t.Cell() == a.place().In(environment) && t.Status == rundir.OK && t.Evidence != nil {
 				list = append(list, evidence.Counted{Evidence: *t.Evidence, Operations: t.Metrics[w.Pack.Operations]})
 			}
 		}

@@ -73,7 +73,7 @@ func begun(t *testing.T) (*exporter.Listener, func()) {
 	progress := schedule.Progress{Block: last.Block, MaxBlock: 60, Remaining: time.Minute}
 	l.Update(run.Event{Kind: run.Tried, Slot: slot, Trial: &last, Contrasts: metricstest.Contrasts(trials), Progress: progress})
 	l.Update(run.Event{Kind: run.Trying, Slot: slot, Progress: progress})
-	onReading, seconds := l.Watch(last.Node, last.Environment, last.Workload), 0.0
+	onReading, seconds := l.Watch(last.Node, last.Cell()), 0.0
 	return l, func() { seconds += .1; onReading(metricstest.Reading(seconds)) }
 }
 

@@ -24,6 +24,7 @@ import (
 	"tare/internal/base/crash"
 	"tare/internal/metrics"
 	"tare/internal/run"
+	"tare/internal/subject"
 	"tare/internal/usage"
 )
 
@@ -134,9 +135,9 @@ func (l *Listener) Update(e run.Event) {
 
 // Watch returns the function that receives the sampler's readings of one more
 // instance, or nil before a run is opened.
-func (l *Listener) Watch(node, environment, workload string) func(usage.Reading) {
+func (l *Listener) Watch(node string, at subject.Cell) func(usage.Reading) {
 	if r := l.run.Load(); r != nil {
-		return r.Watch(node, environment, workload)
+		return r.Watch(node, at)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"tare/internal/run"
 	"tare/internal/run/schedule"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
 	"tare/internal/usage"
@@ -70,7 +71,7 @@ func TestPrometheusScrapesARunAndItsCountersRise(t *testing.T) {
 	begin(l)
 	s := prometheustest.Scrape(t, l.Address())
 	s.Until(t, `tare_run_info{job="tare",run="`+metricstest.Name+`",study="made up"}`, func(found []prometheustest.Sample) bool { return len(found) == 1 })
-	onReading := l.Watch("", "docker", "redis")
+	onReading := l.Watch("", subject.Cell{Environment: "docker", Workload: "redis"})
 	seconds := 0.0
 	s.Until(t, `rate(tare_environment_disk_written_bytes_total{environment="docker"}[10s])`, func(found []prometheustest.Sample) bool {
 		seconds += .1
@@ -133,7 +134,7 @@ func TestTheIndexSaysWhatRuns(t *testing.T) {
 
 func TestMetricsOfTheProgramAreServedBeforeThereIsARun(t *testing.T) {
 	l := listen(t)
-	if l.Watch("", "native", "redis") != nil {
+	if l.Watch("", subject.Cell{Environment: "native", Workload: "redis"}) != nil {
 		t.Error("somebody hears the sampler without a run")
 	}
 	if status, _, text := get(t, l, "/metrics", ""); status != 200 || !strings.Contains(text, "tare_build_info") || strings.Contains(text, "tare_run_info") {

@@ -17,6 +17,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/parity"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -25,14 +26,14 @@ type Book struct {
 	plan   *study.Plan
 	label  func(environment string) string
 	rules  *parity.Rules
-	prints map[[2]string][]parity.Fingerprint // by environment and workload, one a node
+	prints map[subject.Cell][]parity.Fingerprint // by environment and workload, one a node
 }
 
 // New returns a book. label returns the label of an environment, such as tcg.
 func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment string) string) *Book {
-	b := &Book{plan: plan, label: label, rules: parity.Builtin(), prints: map[[2]string][]parity.Fingerprint{}}
+	b := &Book{plan: plan, label: label, rules: parity.Builtin(), prints: map[subject.Cell][]parity.Fingerprint{}}
 	for _, p := range prints {
-		at := [2]string{p.Environment, p.Workload}
+		at := subject.Cell{Environment: p.Environment, Workload: p.Workload}
 		b.prints[at] = append(b.prints[at], p)
 	}
 	return b
@@ -40,15 +41,16 @@ func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment s
 
 // Between compares an environment with another one for a workload, on the first node
 // where both have a fingerprint; false if there is none.
-func (b *Book) Between(environment, baseline, workload string) (parity.Comparison, bool) {
-	if environment == baseline {
+func (b *Book) Between(at subject.Cell, baseline string) (parity.Comparison, bool) {
+	if at.Environment == baseline {
 		return parity.Comparison{}, false
 	}
-	for _, base := range b.prints[[2]string{baseline, workload}] {
-		for _, other := range b.prints[[2]string{environment, workload}] {
+	from := at.In(baseline)
+	for _, base := range b.prints[from] {
+		for _, other := range b.prints[at] {
 			if base.Node == other.Node {
-				base, other = b.planned(base, baseline, workload), b.planned(other, environment, workload)
-				return b.rules.Compare(b.side(baseline, workload), b.side(environment, workload), base, other, b.stresses(workload)), true
+				base, other = b.planned(base, from), b.planned(other, at)
+				return b.rules.Compare(b.side(from), b.side(at), base, other, b.stresses(at.Workload)), true
 			}
 		}
 	}
@@ -68,11 +70,11 @@ func (b *Book) Nodes() parity.Nodes {
 	var pairs [][]parity.Fingerprint
 	for _, e := range b.plan.Environments {
 		for _, w := range b.plan.Workloads {
-			pairs = append(pairs, b.prints[[2]string{e.Name, w.Name}])
+			pairs = append(pairs, b.prints[subject.Cell{Environment: e.Name, Workload: w.Name}])
 		}
 	}
 	return parity.AcrossNodes(pairs, func(a, other parity.Fingerprint) (facts []string) {
-		side := b.side(a.Environment, a.Workload)
+		side := b.side(subject.Cell{Environment: a.Environment, Workload: a.Workload})
 		for _, f := range b.rules.Compare(side, side, a, other, b.stresses(a.Workload)).Findings {
 			for _, d := range f.Differences {
 				facts = append(facts, d.Fact)
@@ -87,7 +89,7 @@ func (b *Book) Nodes() parity.Nodes {
 func (b *Book) All() (all []parity.Comparison) {
 	for _, pair := range b.pairs() {
 		for _, w := range b.plan.Workloads {
-			if c, known := b.Between(pair[0], pair[1], w.Name); known {
+			if c, known := b.Between(subject.Cell{Environment: pair.environment, Workload: w.Name}, pair.base); known {
 				all = append(all, c)
 			}
 		}
@@ -95,14 +97,16 @@ func (b *Book) All() (all []parity.Comparison) {
 	return all
 }
 
+type pair struct{ environment, base string }
+
 // pairs returns the environments with what each is compared with: the baseline,
 // or the base of its step. Of a ladder only the two ends are compared, since its
 // steps differ by what the study asks for.
-func (b *Book) pairs() (pairs [][2]string) {
+func (b *Book) pairs() (pairs []pair) {
 	whole := slices.ContainsFunc(b.plan.Steps, func(s study.Step) bool { return s.Part == "" })
 	for _, s := range b.plan.Steps {
-		if pair := [2]string{s.Environment, s.Base}; (s.Part == "" || !whole) && !slices.Contains(pairs, pair) {
-			pairs = append(pairs, pair)
+		if p := (pair{s.Environment, s.Base}); (s.Part == "" || !whole) && !slices.Contains(pairs, p) {
+			pairs = append(pairs, p)
 		}
 	}
 	if len(b.plan.Steps) > 0 {
@@ -110,7 +114,7 @@ func (b *Book) pairs() (pairs [][2]string) {
 	}
 	for _, e := range b.plan.Environments {
 		if e.Name != b.plan.Baseline {
-			pairs = append(pairs, [2]string{e.Name, b.plan.Baseline})
+			pairs = append(pairs, pair{e.Name, b.plan.Baseline})
 		}
 	}
 	return pairs
@@ -120,16 +124,19 @@ func (b *Book) pairs() (pairs [][2]string) {
 // environment with itself, at another level, has none.
 func (b *Book) Mark(contrasts []verdict.Contrast) []verdict.Contrast {
 	marked := slices.Clone(contrasts)
-	names := map[[3]string]string{}
+	names := map[string]map[subject.Cell]string{} // by baselines
 	for i := range marked {
 		c := &marked[i]
-		at := [3]string{c.Environment, c.Baseline, c.Workload}
-		text, seen := names[at]
+		at := subject.Cell{Environment: c.Environment, Workload: c.Workload}
+		text, seen := names[c.Baseline][at]
 		if !seen {
-			if compared, known := b.Between(c.Environment, c.Baseline, c.Workload); known {
+			if compared, known := b.Between(at, c.Baseline); known {
 				text = strings.Join(Names(compared.Confounds()), ", ")
 			}
-			names[at] = text
+			if names[c.Baseline] == nil {
+				names[c.Baseline] = map[subject.Cell]string{}
+			}
+			names[c.Baseline][at] = text
 		}
 		if text != "" {
 			c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound,
@@ -146,9 +153,9 @@ func Names(findings []parity.Finding) []string {
 
 // planned adds to a fingerprint the facts that only the plan has: each parameter
 // of the workload that any environment sets (with:).
-func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Fingerprint {
-	w := b.plan.Workload(workload)
-	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == name })
+func (b *Book) planned(f parity.Fingerprint, at subject.Cell) parity.Fingerprint {
+	w := b.plan.Workload(at.Workload)
+	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == at.Environment })
 	if w == nil || len(w.Levels) == 0 || i < 0 {
 		return f
 	}
@@ -156,9 +163,9 @@ func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Finge
 	if f.Facts == nil {
 		f.Facts = map[string]parity.Fact{}
 	}
-	values := b.plan.Environments[i].Parameters(workload, w.Levels[0])
+	values := b.plan.Environments[i].Parameters(at.Workload, w.Levels[0])
 	for _, e := range b.plan.Environments {
-		for parameter := range e.With[workload] {
+		for parameter := range e.With[at.Workload] {
 			f.Facts["parameter["+parameter+"]"] = parity.Fact{Value: w.Pack.Parameters[parameter].Format(values[parameter]), Seen: parity.Planned}
 		}
 	}
@@ -167,9 +174,9 @@ func (b *Book) planned(f parity.Fingerprint, name, workload string) parity.Finge
 
 // side returns the settings of an environment for a workload, at the level at
 // which fingerprints are taken: the first.
-func (b *Book) side(name, workload string) parity.Side {
-	s := parity.Side{Name: name, Label: b.label(name), Asked: map[string]string{}, Usual: map[string]string{}}
-	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == name })
+func (b *Book) side(at subject.Cell) parity.Side {
+	s := parity.Side{Name: at.Environment, Label: b.label(at.Environment), Asked: map[string]string{}, Usual: map[string]string{}}
+	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == at.Environment })
 	if i < 0 {
 		return s
 	}
@@ -181,8 +188,8 @@ func (b *Book) side(name, workload string) parity.Side {
 	}
 	addSettings(&s, "options.", set, usual)
 	addSettings(&s, "limits.", limits(e.Limits), limits(b.plan.Limits))
-	if w := b.plan.Workload(workload); w != nil && len(w.Levels) > 0 {
-		addSettings(&s, "with.", e.Parameters(workload, w.Levels[0]), w.Levels[0].Parameters)
+	if w := b.plan.Workload(at.Workload); w != nil && len(w.Levels) > 0 {
+		addSettings(&s, "with.", e.Parameters(at.Workload, w.Levels[0]), w.Levels[0].Parameters)
 		if driver := w.Pack.Driver; driver != nil {
 			s.Into = map[string][]string{"command[" + cmp.Or(driver.Role, "driver") + "]": driver.References()}
 		}

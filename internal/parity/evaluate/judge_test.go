@@ -14,6 +14,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/parity"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )
@@ -58,7 +59,7 @@ func prints(values map[string]string) (list []parity.Fingerprint) {
 func unlabelled(string) string { return "" }
 
 func TestTheRequestIsReadFromThePlan(t *testing.T) {
-	s := New(planned(t), nil, unlabelled).side("memory", "disk")
+	s := New(planned(t), nil, unlabelled).side(subject.Cell{Environment: "memory", Workload: "disk"})
 	for key, want := range map[string][2]string{
 		"options.data": {"tmpfs", "bind"}, "options.namespaces.pid": {"true", "true"}, "limits.cpus": {"2", "1"}, "with.size": {"2", "1"},
 	} {
@@ -72,7 +73,7 @@ func TestTheSameOptionIsChosenWithinAKindAndAConfoundBetweenTwo(t *testing.T) {
 	p := planned(t)
 	b := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
 	classes := func(environment, baseline string) (list []string) {
-		c, known := b.Between(environment, baseline, "disk")
+		c, known := b.Between(subject.Cell{Environment: environment, Workload: "disk"}, baseline)
 		if !known {
 			t.Fatalf("%s and %s are not compared", environment, baseline)
 		}
@@ -87,7 +88,7 @@ func TestTheSameOptionIsChosenWithinAKindAndAConfoundBetweenTwo(t *testing.T) {
 	if got := classes("memory", "usual"); !slices.Equal(got, []string{"data directory's file system: chosen", "parameters: chosen", "limits: chosen"}) {
 		t.Errorf("beside one of its kind: %q", got)
 	}
-	if _, known := b.Between("native", "native", "disk"); known {
+	if _, known := b.Between(subject.Cell{Environment: "native", Workload: "disk"}, "native"); known {
 		t.Error("an environment is compared with itself")
 	}
 }
@@ -108,7 +109,7 @@ func TestTheSystemOfTheMachineIsAskedForWithinAKind(t *testing.T) {
 		}})
 	}
 	classes := func() (list []string) {
-		c, _ := New(p, prints, unlabelled).Between("memory", "usual", "cpu")
+		c, _ := New(p, prints, unlabelled).Between(subject.Cell{Environment: "memory", Workload: "cpu"}, "usual")
 		for _, f := range c.Findings {
 			list = append(list, f.Finding+": "+string(f.Class)+" "+strings.Join(f.Asked, ", "))
 		}
@@ -173,12 +174,12 @@ func TestAParameterWithoutAFactIsADifference(t *testing.T) {
 			prints = append(prints, parity.Fingerprint{Environment: e.Name, Workload: c.workload})
 		}
 		b := New(p, prints, unlabelled)
-		got, _ := b.Between("docker", "native", c.workload)
+		got, _ := b.Between(subject.Cell{Environment: "docker", Workload: c.workload}, "native")
 		want := parity.Difference{Fact: "parameter[" + c.parameter + "]", Baseline: c.usual, Environment: c.own}
 		if list := got.Confounds(); len(list) != 1 || list[0].Finding != "parameters" || !slices.Equal(list[0].Differences, []parity.Difference{want}) {
 			t.Errorf("%s: %+v", c.workload, list)
 		}
-		if got, _ := b.Between("same", "native", c.workload); len(got.Findings) > 0 || got.Same != 1 {
+		if got, _ := b.Between(subject.Cell{Environment: "same", Workload: c.workload}, "native"); len(got.Findings) > 0 || got.Same != 1 {
 			t.Errorf("%s with the usual value: %+v", c.workload, got)
 		}
 		if prints[0].Facts != nil {
@@ -199,7 +200,7 @@ func TestAParameterOfTheDriversCommandGivesOneFinding(t *testing.T) {
 		{Environment: "native", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=" + parity.Address + "; exec drive $at"}}},
 		{Environment: "docker", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=instance; exec drive $at"}}},
 	}
-	got, _ := New(p, prints, unlabelled).Between("docker", "native", "mysql")
+	got, _ := New(p, prints, unlabelled).Between(subject.Cell{Environment: "docker", Workload: "mysql"}, "native")
 	told := map[string]string{}
 	for _, f := range got.Confounds() {
 		for _, d := range f.Differences {
@@ -217,7 +218,7 @@ func TestEnvironmentsAreComparedOnOneNodeAndNodesInOneEnvironment(t *testing.T) 
 		return parity.Fingerprint{Environment: environment, Workload: "disk", Node: node, Facts: map[string]parity.Fact{"node[kernel]": {Value: kernel}}}
 	}
 	b := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8"), on("n2", "usual", "6.8")}, unlabelled)
-	c, known := b.Between("memory", "usual", "disk")
+	c, known := b.Between(subject.Cell{Environment: "memory", Workload: "disk"}, "usual")
 	if !known || slices.ContainsFunc(c.Findings, func(f parity.Finding) bool { return f.Finding == "the node" }) {
 		t.Errorf("%t, %+v", known, c.Findings)
 	}
@@ -225,7 +226,7 @@ func TestEnvironmentsAreComparedOnOneNodeAndNodesInOneEnvironment(t *testing.T) 
 	if len(n.Names) != 2 || len(n.Differ) != 1 || n.Differ[0].Fact != "node[kernel]" || !slices.Equal(n.Differ[0].Environments, []string{"usual"}) {
 		t.Errorf("%+v", n)
 	}
-	if _, known := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8")}, unlabelled).Between("memory", "usual", "disk"); known {
+	if _, known := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8")}, unlabelled).Between(subject.Cell{Environment: "memory", Workload: "disk"}, "usual"); known {
 		t.Error("environments are compared on two nodes")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tare/internal/stats"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -22,7 +23,7 @@ func (v *Report) BlockRatios(workload, level, metric string) map[string][]BlockR
 	if v.Plan.Design.Order == verdict.OrderUnpaired {
 		return nil
 	}
-	logs := verdict.LogsOf(v.Plan, v.Trials, workload, level, metric)
+	logs := verdict.LogsOf(v.Plan, v.Trials, subject.Place{Workload: workload, Level: level}.Of(metric))
 	all := map[string][]BlockRatio{}
 	for environment, of := range logs {
 		if environment == v.Plan.Baseline {

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/base/lists"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -31,7 +32,7 @@ func table(all []verdict.SoFar, columns, lines int) []string {
 	rows := [][]string{{"so far, not final", "against " + baseline(all), "change", "interval", "to a verdict"}}
 	names := names(all)
 	for _, s := range shown {
-		rows = append(rows, []string{names[cellOf(s)], compared(s), change(s), basis(s), way(s)})
+		rows = append(rows, []string{names[s.Figure().In("")], compared(s), change(s), basis(s), way(s)})
 	}
 	drawn := layOut(rows, columns)
 	var rest []string
@@ -73,13 +74,9 @@ func compared(s verdict.SoFar) string {
 	return s.Environment
 }
 
-type cell struct{ workload, level, metric string }
-
-func cellOf(s verdict.SoFar) cell { return cell{s.Workload, s.Level, s.Metric} }
-
-// names of the cells; the metric is part of them where a workload has several.
-func names(all []verdict.SoFar) map[cell]string {
-	metrics, names := map[string]string{}, map[cell]string{}
+// names of the figures in whichever environment; the metric is part of them where a workload has several.
+func names(all []verdict.SoFar) map[subject.Figure]string {
+	metrics, names := map[string]string{}, map[subject.Figure]string{}
 	several := map[string]bool{}
 	for _, s := range all {
 		if first, known := metrics[s.Workload]; known && first != s.Metric {
@@ -92,7 +89,7 @@ func names(all []verdict.SoFar) map[cell]string {
 		if several[s.Workload] {
 			metric = s.Metric
 		}
-		names[cellOf(s)] = joined(s.Workload, s.Level, metric)
+		names[s.Figure().In("")] = joined(s.Workload, s.Level, metric)
 	}
 	return names
 }
@@ -187,9 +184,9 @@ func shortened(text string, columns int) string {
 }
 
 // estimatesLine names the estimates so far of the workload under way in a line.
-func estimatesLine(all []verdict.SoFar, workload, level string) string {
+func estimatesLine(all []verdict.SoFar, at subject.Place) string {
 	here := lists.Filter(all, func(s verdict.SoFar) bool {
-		return s.Workload == workload && s.Level == level && !math.IsNaN(s.Estimate)
+		return s.Figure().Place() == at && !math.IsNaN(s.Estimate)
 	})
 	if len(here) == 0 {
 		return ""
@@ -197,7 +194,7 @@ func estimatesLine(all []verdict.SoFar, workload, level string) string {
 	const most = 4
 	names := names(all)
 	parts := lists.Map(here[:min(most, len(here))], func(s verdict.SoFar) string {
-		return fmt.Sprintf("%s in %s %s (%s)", names[cellOf(s)], compared(s), change(s), strings.TrimSuffix(basis(s), " so far"))
+		return fmt.Sprintf("%s in %s %s (%s)", names[s.Figure().In("")], compared(s), change(s), strings.TrimSuffix(basis(s), " so far"))
 	})
 	if more := len(here) - most; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))

@@ -74,7 +74,7 @@ const estimatesEvery = 10 * time.Second
 
 func (p *plain) Event(e run.Event) {
 	if e.Kind == run.Estimates && p.now().Sub(p.told) >= estimatesEvery {
-		if line := estimatesLine(e.Estimates, e.Slot.Workload, e.Slot.Level); line != "" {
+		if line := estimatesLine(e.Estimates, e.Slot.Cell().Place()); line != "" {
 			p.told = p.now()
 			fmt.Fprintln(p.out, joinedBy("; ", outlook(e.Progress, ""), line))
 		}
@@ -108,7 +108,7 @@ func milestoneText(e run.Event) string {
 			if e.Trial.Traced {
 				where = tracedTrials
 			}
-			return fmt.Sprintf("failed: %s, %s in %s: %s", where, joined(e.Trial.Workload, e.Trial.Level), e.Trial.Environment, e.Trial.Reason)
+			return fmt.Sprintf("failed: %s, %s: %s", where, e.Trial.Cell(), e.Trial.Reason)
 		}
 	}
 	return ""
@@ -292,7 +292,7 @@ func trialLine(e run.Event) string {
 	if e.Batch != nil {
 		return blockOf(e) + " · " + schedule.BatchWords(e.Batch)
 	}
-	return blockOf(e) + fmt.Sprintf(" · %s in %s", joined(e.Slot.Workload, e.Slot.Level), e.Slot.Environment)
+	return blockOf(e) + " · " + e.Slot.Cell().String()
 }
 
 // analysis is when verdicts can be reached next.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/subject"
 )
 
 // Batch is the trials that are made together: those of one workload at one level
@@ -85,7 +86,7 @@ const halfRounds = 1 << 32
 // Together is how many slots from the first on are made together with it.
 func Together(slots []Slot) int {
 	n := 1
-	for first := slots[0]; first.Rounds > 0 && n < len(slots) && slots[n].Block == first.Block && slots[n].Workload == first.Workload && slots[n].Level == first.Level; {
+	for first := slots[0]; first.Rounds > 0 && n < len(slots) && slots[n].Block == first.Block && slots[n].Cell().Place() == first.Cell().Place(); {
 		n++
 	}
 	return n
@@ -94,14 +95,10 @@ func Together(slots []Slot) int {
 // BatchWords says which samples the trials that are made together give.
 func BatchWords(slots []Slot) string {
 	first := slots[0]
-	text := first.Workload
-	if first.Level != "" {
-		text += " " + first.Level
-	}
 	if first.Rounds == 0 {
-		return text + " in " + first.Environment
+		return first.Cell().String()
 	}
-	text += ": " + strings.Join(lists.Map(slots, func(s Slot) string { return s.Environment }), ", ")
+	text := first.Cell().Place().String() + ": " + strings.Join(lists.Map(slots, func(s Slot) string { return s.Environment }), ", ")
 	if len(slots) > 1 {
 		text += " alternating"
 	}
@@ -130,8 +127,8 @@ func (s *Schedule) nextBatch(l *lane, elapsed time.Duration) (Batch, bool) {
 		return Batch{Slots: []Slot{slot}}, ok
 	}
 	left := l.left
-	b := Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Workload, slot.Level)}
-	if at := slices.IndexFunc(s.cells, func(c cell) bool { return c.workload == slot.Workload && c.level == slot.Level }); at >= 0 {
+	b := Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Cell().Place())}
+	if at := slices.IndexFunc(s.cells, func(c cell) bool { return c.Place == slot.Cell().Place() }); at >= 0 {
 		b.Why = s.whyRounds(s.cells[at], slot.Block)
 	}
 	if s.byStep() {
@@ -153,8 +150,8 @@ func (s *Schedule) chain(slots []Slot) (indices []int) {
 
 // batchSeed is different for each cell of each block, and depends on nothing but
 // these and the plan's seed.
-func (s *Schedule) batchSeed(block int, workload, level string) uint64 {
+func (s *Schedule) batchSeed(block int, at subject.Place) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d\x00%s\x00%s", block, workload, level)
+	fmt.Fprintf(h, "%d\x00%s\x00%s", block, at.Workload, at.Level)
 	return splitMix64(s.plan.Seed) ^ h.Sum64()
 }

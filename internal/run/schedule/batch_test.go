@@ -13,6 +13,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // batches plays a schedule to its end and returns its batches.
@@ -73,7 +74,7 @@ func TestABatchHasAllLiveEnvironmentsOfItsCell(t *testing.T) {
 		whole := func() {
 			for c, names := range live {
 				if !seen[c] && len(names) > 0 {
-					t.Fatalf("block %d lost %s %s", block, c.workload, c.level)
+					t.Fatalf("block %d lost %s %s", block, c.Workload, c.Level)
 				}
 			}
 			clear(seen)
@@ -89,12 +90,12 @@ func TestABatchHasAllLiveEnvironmentsOfItsCell(t *testing.T) {
 				live = s.live(stage{-1, block})
 			}
 			for c, names := range live {
-				if c.workload != b.Slots[0].Workload || c.level != b.Slots[0].Level {
+				if c.Workload != b.Slots[0].Workload || c.Level != b.Slots[0].Level {
 					continue
 				}
 				seen[c] = true
 				if got := environmentsOf(b); c.rounds > 0 && !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(names))) {
-					t.Fatalf("block %d runs %s in %v, live are %v", block, c.workload, got, names)
+					t.Fatalf("block %d runs %s in %v, live are %v", block, c.Workload, got, names)
 				}
 			}
 			for _, slot := range b.Slots {
@@ -143,7 +144,7 @@ func TestOrdersOfRoundsAreUniformAndIndependent(t *testing.T) {
 		counts, next := map[string]int{}, map[[2]int]int{}
 		before := 3
 		for block := 1; block <= blocks; block++ {
-			b := Batch{Slots: make([]Slot, 4), seed: s.batchSeed(block, workload, "")}
+			b := Batch{Slots: make([]Slot, 4), seed: s.batchSeed(block, subject.Place{Workload: workload})}
 			for i := range b.Slots {
 				b.Slots[i].Rounds = rounds
 			}
@@ -168,7 +169,7 @@ func TestRoundsOfHalfTheLengthLieBetweenOthersAtRandom(t *testing.T) {
 	s := schedule(t, alternating(planOf(two, []string{"a", "b", "c"}, "cpu:block")))
 	after, orders := map[string]int{}, map[string]int{}
 	for block := 1; block <= blocks; block++ {
-		b := Batch{Slots: []Slot{{Rounds: rounds}, {Rounds: rounds}, {Rounds: rounds}}, seed: s.batchSeed(block, "cpu", "")}
+		b := Batch{Slots: []Slot{{Rounds: rounds}, {Rounds: rounds}, {Rounds: rounds}}, seed: s.batchSeed(block, subject.Place{Workload: "cpu"})}
 		n := 0
 		for number := 1; number <= rounds; number++ {
 			if order := b.HalfRound(number); order != nil {

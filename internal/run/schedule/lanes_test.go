@@ -125,7 +125,7 @@ func oncePerSlot(t fataler, journal []rundir.Trial) {
 		if trial.Traced {
 			continue
 		}
-		k := trialKey{trial.Block, trial.Traced, cellKey{trial.Environment, trial.Workload, trial.Level}}
+		k := trialKey{trial.Block, trial.Traced, trial.Cell()}
 		at := [2]int{trial.Block, trial.Position}
 		switch known := home[trial.Block]; {
 		case seen[k] || positions[at]:

@@ -5,6 +5,7 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 )
 
 // giveUpAfter is the number of failures in a row on one node, from the first trial on,
@@ -42,14 +43,14 @@ func (s *Schedule) layout(at stage) []Slot {
 	add := func(c cell, environment string) {
 		rounds, within := s.rounds(c, environment, at.block)
 		slots = append(slots, Slot{
-			Block: at.block, Environment: environment, Workload: c.workload, Level: c.level, Fresh: c.fresh, Rounds: rounds, Within: within,
+			Block: at.block, Environment: environment, Workload: c.Workload, Level: c.Level, Fresh: c.fresh, Rounds: rounds, Within: within,
 		})
 	}
 	for _, group := range groups {
 		if s.alternating() {
 			for _, c := range cellOrder(draw, slices.Clone(group)) {
 				environments := lists.Filter(s.environments, func(name string) bool { return slices.Contains(live[c], name) })
-				shuffle(newOrder(s.batchSeed(at.block, c.workload, c.level), 0), environments)
+				shuffle(newOrder(s.batchSeed(at.block, c.Place), 0), environments)
 				for _, name := range environments {
 					add(c, name)
 				}
@@ -147,12 +148,12 @@ func (s *Schedule) live(at stage) map[cell][]string {
 			s.liveByStep(live, c, at)
 			continue
 		}
-		if s.gaveUp(s.plan.Baseline, c, at) {
+		if s.gaveUp(c.In(s.plan.Baseline), at) {
 			continue // nothing to compare with
 		}
 		needed := len(s.environments) == 1 && s.mustRun(at.block)
 		for _, name := range s.environments {
-			if name == s.plan.Baseline || !s.hasTurn(name, c, at) || s.rests(name, at) || s.gaveUp(name, c, at) || !s.mustRun(at.block) && !s.book.Open(name, c.workload, c.level, at.block) {
+			if name == s.plan.Baseline || !s.hasTurn(c.In(name), at) || s.rests(name, at) || s.gaveUp(c.In(name), at) || !s.mustRun(at.block) && !s.book.Open(c.In(name), at.block) {
 				continue
 			}
 			needed = true
@@ -181,7 +182,7 @@ func (s *Schedule) byStep() bool { return len(s.plan.Steps) > 0 }
 // ladder is dropped when the steps below and above it are decided.
 func (s *Schedule) liveByStep(live map[cell][]string, c cell, at stage) {
 	for _, name := range s.environments {
-		if !s.gaveUp(name, c, at) && (s.mustRun(at.block) || s.book.Open(name, c.workload, c.level, at.block)) {
+		if !s.gaveUp(c.In(name), at) && (s.mustRun(at.block) || s.book.Open(c.In(name), at.block)) {
 			live[c] = append(live[c], name)
 		}
 	}
@@ -198,16 +199,16 @@ func (s *Schedule) mustRun(block int) bool {
 }
 
 // hasTurn says whether an environment is in a block together with the baseline.
-func (s *Schedule) hasTurn(environment string, c cell, at stage) bool {
-	return (at.block-1)%s.turns == s.turn[cellKey{environment, c.workload, c.level}]
+func (s *Schedule) hasTurn(c subject.Cell, at stage) bool {
+	return (at.block-1)%s.turns == s.turn[c]
 }
 
 // gaveUp says whether a cell was given up in an environment before a stage.
-func (s *Schedule) gaveUp(environment string, c cell, at stage) bool {
-	a := s.attempts[cellKey{environment, c.workload, c.level}]
+func (s *Schedule) gaveUp(c subject.Cell, at stage) bool {
+	a := s.attempts[c]
 	if a == nil || a.gaveUp == 0 {
 		return false
 	}
 	// In sequential order all trials of another environment are before or after.
-	return a.gaveUp < at.block || s.sequential() && environment != s.environments[at.environment]
+	return a.gaveUp < at.block || s.sequential() && c.Environment != s.environments[at.environment]
 }

@@ -65,12 +65,12 @@ func (s *Schedule) tracedBlock(block int) (slots []Slot) {
 		environments := append([]string(nil), s.environments...)
 		shuffle(draw, environments)
 		for _, name := range environments {
-			if a := s.attempts[cellKey{name, c.workload, c.level}]; c.startup || s.plan.Rung(name) || a != nil && a.gaveUp > 0 {
+			if a := s.attempts[c.In(name)]; c.startup || s.plan.Rung(name) || a != nil && a.gaveUp > 0 {
 				continue // a start is over before the counting could begin
 			}
 			slots = append(slots, Slot{
 				Block: block, Position: len(slots) + 1, Environment: name,
-				Workload: c.workload, Level: c.level, Fresh: c.fresh, Traced: true,
+				Workload: c.Workload, Level: c.Level, Fresh: c.fresh, Traced: true,
 			})
 		}
 	}

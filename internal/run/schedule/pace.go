@@ -7,13 +7,14 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 )
 
 // pace estimates how long trials take, from the end of one to the end of the next,
 // so that starts and stops of instances are included. It uses medians of the latest, which
 // the pause before a resumed session does not affect.
 type pace struct {
-	cells        map[cellKey][]*span
+	cells        map[subject.Cell][]*span
 	environments map[string][]*span
 	all          []*span
 	between      []time.Duration // from the end of a block to the first trial of the next
@@ -45,15 +46,15 @@ func (s *span) share(rounds int) time.Duration {
 }
 
 func newPace() pace {
-	return pace{cells: map[cellKey][]*span{}, environments: map[string][]*span{}, ends: map[string]end{}}
+	return pace{cells: map[subject.Cell][]*span{}, environments: map[string][]*span{}, ends: map[string]end{}}
 }
 
-func (p *pace) add(at cellKey, t rundir.Trial) {
+func (p *pace) add(at subject.Cell, t rundir.Trial) {
 	previous, last := p.ends[t.Node].trial, p.ends[t.Node].span
 	took := t.Ended.Sub(t.Started)
 	counts := (t.Status == rundir.OK || t.Status == rundir.Failed) && took >= 0
 	gap := t.Started.Sub(previous.Ended)
-	if last != nil && gap < 0 && previous.Block == t.Block && previous.Workload == t.Workload && previous.Level == t.Level {
+	if last != nil && gap < 0 && previous.Block == t.Block && previous.Cell().Place() == t.Cell().Place() {
 		last.took += max(0, t.Ended.Sub(previous.Ended))
 		if counts {
 			last.trials++
@@ -80,11 +81,11 @@ func (p *pace) add(at cellKey, t rundir.Trial) {
 	p.ends[t.Node] = end{t, last}
 }
 
-func (p *pace) charge(at cellKey, s *span, t rundir.Trial) {
+func (p *pace) charge(at subject.Cell, s *span, t rundir.Trial) {
 	s.rounds = max(s.rounds, len(t.Rounds))
 	s.ofThem = max(s.ofThem, time.Duration(t.RoundsSeconds*float64(time.Second)))
 	p.cells[at] = append(p.cells[at], s)
-	p.environments[at.environment] = append(p.environments[at.environment], s)
+	p.environments[at.Environment] = append(p.environments[at.Environment], s)
 	p.all = append(p.all, s)
 }
 
@@ -95,11 +96,11 @@ func (p *pace) known() bool { return len(p.all) > 0 }
 
 // one estimates a trial with so many rounds, 0 for as many as before: from its cell,
 // else its environment, else all trials.
-func (p *pace) one(at cellKey, rounds int) time.Duration {
+func (p *pace) one(at subject.Cell, rounds int) time.Duration {
 	if known := p.cells[at]; len(known) > 0 {
 		return middle(lists.Map(latest(known), func(s *span) time.Duration { return s.share(rounds) }))
 	}
-	for _, known := range [][]*span{p.environments[at.environment], p.all} {
+	for _, known := range [][]*span{p.environments[at.Environment], p.all} {
 		if len(known) > 0 {
 			return middle(lists.Map(latest(known), func(s *span) time.Duration { return s.share(0) }))
 		}
@@ -111,7 +112,7 @@ func (p *pace) one(at cellKey, rounds int) time.Duration {
 func (p *pace) block(slots iter.Seq[Slot]) time.Duration {
 	total := middle(latest(p.between))
 	type key struct {
-		cellKey
+		subject.Cell
 		rounds int
 	}
 	known := map[key]time.Duration{} // many nodes have slots of the same cell
@@ -120,9 +121,9 @@ func (p *pace) block(slots iter.Seq[Slot]) time.Duration {
 		if s.Within > 0 {
 			rounds = 0
 		}
-		at := key{cellKey{s.Environment, s.Workload, s.Level}, rounds}
+		at := key{s.Cell(), rounds}
 		if _, have := known[at]; !have {
-			known[at] = p.one(at.cellKey, rounds)
+			known[at] = p.one(at.Cell, rounds)
 		}
 		total += known[at]
 	}

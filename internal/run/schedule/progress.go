@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tare/internal/stats"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -111,8 +112,8 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	}
 	for _, name := range s.environments {
 		for _, c := range s.cells {
-			if a := s.attempts[cellKey{name, c.workload, c.level}]; a != nil && a.gaveUp > 0 {
-				p.GivenUp = append(p.GivenUp, GivenUp{name, c.workload, c.level, a.gaveUp, a.reason})
+			if a := s.attempts[c.In(name)]; a != nil && a.gaveUp > 0 {
+				p.GivenUp = append(p.GivenUp, GivenUp{name, c.Workload, c.Level, a.gaveUp, a.reason})
 			}
 		}
 	}
@@ -159,12 +160,12 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 				if name == s.plan.Baseline && len(s.environments) > 1 && !s.byStep() {
 					continue
 				}
-				n := s.target(name, c)
-				furthest, turns = max(furthest, n), max(turns, 1+s.turn[cellKey{name, c.workload, c.level}])
-				left += time.Duration(max(0, n-here)) * s.pace.one(cellKey{name, c.workload, c.level}, rounds)
+				n := s.target(c.In(name))
+				furthest, turns = max(furthest, n), max(turns, 1+s.turn[c.In(name)])
+				left += time.Duration(max(0, n-here)) * s.pace.one(c.In(name), rounds)
 			}
 			if len(s.environments) > 1 && !s.byStep() {
-				left += time.Duration(turns*max(0, furthest-here)) * s.pace.one(cellKey{s.plan.Baseline, c.workload, c.level}, rounds)
+				left += time.Duration(turns*max(0, furthest-here)) * s.pace.one(c.In(s.plan.Baseline), rounds)
 			}
 		}
 	}
@@ -185,7 +186,7 @@ func (s *Schedule) underWay(elapsed time.Duration) (passed time.Duration) {
 				if slot.Within > 0 {
 					rounds = 0
 				}
-				takes += s.pace.one(cellKey{slot.Environment, slot.Workload, slot.Level}, rounds)
+				takes += s.pace.one(slot.Cell(), rounds)
 			}
 			passed += min(takes, max(0, elapsed-l.at))
 		}
@@ -201,9 +202,9 @@ func (s *Schedule) guesses() bool {
 	}
 	for _, c := range s.cells {
 		for _, name := range s.environments {
-			at := cellKey{name, c.workload, c.level}
-			baseline := name == s.plan.Baseline && !s.gaveUp(name, c, s.later())
-			if len(s.pace.cells[at]) == 0 && (baseline || s.target(name, c) > 0) {
+			at := c.In(name)
+			baseline := name == s.plan.Baseline && !s.gaveUp(c.In(name), s.later())
+			if len(s.pace.cells[at]) == 0 && (baseline || s.target(c.In(name)) > 0) {
 				return true
 			}
 		}
@@ -222,17 +223,17 @@ func (s *Schedule) later() stage {
 
 // target is the number of blocks for which a cell is expected to stay in an
 // environment.
-func (s *Schedule) target(environment string, c cell) int {
+func (s *Schedule) target(c subject.Cell) int {
 	blocks := s.plan.Design.Blocks
 	at := s.later()
-	if s.gaveUp(environment, c, at) || !s.byStep() && s.gaveUp(s.plan.Baseline, c, at) {
+	if s.gaveUp(c, at) || !s.byStep() && s.gaveUp(c.In(s.plan.Baseline), at) {
 		return 0
 	}
 	if blocks.Fixed || s.plan.Design.Drop == "never" && !blocks.Open && len(s.environments) > 1 {
 		return blocks.Max
 	}
 	n := blocks.Min
-	for _, k := range s.book.Of(environment, c.workload, c.level) {
+	for _, k := range s.book.Of(c) {
 		if !k.Primary || !k.Open {
 			continue
 		}
@@ -260,13 +261,8 @@ func (s *Schedule) unprojected() bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Verdicts(), func(c verdict.Contrast) bool {
-		return c.Primary && c.Open && c.Projection == 0 && s.target(c.Environment, s.cellOf(c)) > 0
+		return c.Primary && c.Open && c.Projection == 0 && s.target(c.Figure().Cell) > 0
 	})
-}
-
-// cellOf is the cell of a contrast.
-func (s *Schedule) cellOf(c verdict.Contrast) cell {
-	return s.cells[slices.IndexFunc(s.cells, func(at cell) bool { return at.workload == c.Workload && at.level == c.Level })]
 }
 
 // Why says in words why the run is over; "" while it is not.

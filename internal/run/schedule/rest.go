@@ -56,7 +56,7 @@ func (s *Schedule) rests(environment string, at stage) bool {
 	}
 	for _, name := range s.environments {
 		for _, c := range s.cells {
-			if name != s.plan.Baseline && name != environment && !s.gaveUp(name, c, at) && s.book.Open(name, c.workload, c.level, at.block) {
+			if name != s.plan.Baseline && name != environment && !s.gaveUp(c.In(name), at) && s.book.Open(c.In(name), at.block) {
 				return true
 			}
 		}

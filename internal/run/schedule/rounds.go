@@ -10,6 +10,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // fewRounds is how many rounds a block has at least, unless fewer took all the time of
@@ -25,7 +26,7 @@ const blocksInBudget = 12
 type batchTimes struct {
 	block        int
 	node         string
-	cell         [2]string // workload and level
+	at           subject.Place
 	began, ended time.Time
 	before       time.Duration // from the end of what was made before
 	starts       time.Duration // of instances
@@ -118,7 +119,7 @@ func (s *Schedule) choose(c cell) choice {
 	starts := map[int]time.Duration{}
 	for _, b := range s.batches {
 		starts[b.block] += b.starts
-		if b.cell == [2]string{c.workload, c.level} && b.made > 0 {
+		if b.at == c.Place && b.made > 0 {
 			other, round = append(other, b.other()), append(round, b.rounds/time.Duration(b.made))
 			most = max(most, b.made)
 		}
@@ -154,10 +155,10 @@ func (s *Schedule) time(t rundir.Trial) {
 	if !s.plan.Design.RoundsChosen || t.Block > s.firstBlocks() {
 		return
 	}
-	began, ended, cell := t.Started.Round(0), t.Ended.Round(0), [2]string{t.Workload, t.Level}
-	at := slices.IndexFunc(s.batches, func(b *batchTimes) bool { return b.block == t.Block && b.cell == cell })
+	began, ended, place := t.Started.Round(0), t.Ended.Round(0), t.Cell().Place()
+	at := slices.IndexFunc(s.batches, func(b *batchTimes) bool { return b.block == t.Block && b.at == place })
 	if at < 0 {
-		b := &batchTimes{block: t.Block, node: t.Node, cell: cell, began: began, ended: ended}
+		b := &batchTimes{block: t.Block, node: t.Node, at: place, began: began, ended: ended}
 		if before := lists.Filter(s.batches, func(b *batchTimes) bool { return b.node == t.Node }); len(before) > 0 {
 			b.before = max(0, began.Sub(before[len(before)-1].ended))
 		}

@@ -13,6 +13,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -37,6 +38,11 @@ type Slot struct {
 	Within time.Duration `json:"within_ns,omitempty"`
 }
 
+// Cell is what the trial measures.
+func (s Slot) Cell() subject.Cell {
+	return subject.Cell{Environment: s.Environment, Workload: s.Workload, Level: s.Level}
+}
+
 // Schedule is the state of one run.
 type Schedule struct {
 	plan         *study.Plan
@@ -46,14 +52,14 @@ type Schedule struct {
 
 	recorded map[trialKey]bool
 	begun    map[stage]bool
-	attempts map[cellKey]*attempts
-	starts   map[cellKey]firstStart
+	attempts map[subject.Cell]*attempts
+	starts   map[subject.Cell]firstStart
 	pace     pace
 	failed   int
 	// turns is how many blocks it takes until each environment had its turn, and turn
 	// is which of them is that of a cell; 0 is the first.
 	turns int
-	turn  map[cellKey]int
+	turn  map[subject.Cell]int
 	// batches are those of the first blocks, and chosen the numbers of rounds that
 	// follow from them.
 	batches []*batchTimes
@@ -84,24 +90,22 @@ type Schedule struct {
 
 // cell is a workload at a level.
 type cell struct {
-	workload, level, fresh string
-	startup                bool
-	probes                 bool // the rounds are probes of a search, whose number is fixed
-	loaded                 bool // the rate follows from a search, which comes before
-	rounds                 int  // of samples, at most; 0: one sample in a trial of its own
+	subject.Place
+	fresh   string
+	startup bool
+	probes  bool // the rounds are probes of a search, whose number is fixed
+	loaded  bool // the rate follows from a search, which comes before
+	rounds  int  // of samples, at most; 0: one sample in a trial of its own
 	// shape is equal for cells that can use the same instances: they follow each
 	// other, so that no instance is started twice.
 	shape string
 }
 
-// cellKey names a cell in an environment.
-type cellKey struct{ environment, workload, level string }
-
 // trialKey identifies a trial.
 type trialKey struct {
 	block  int
 	traced bool
-	cellKey
+	subject.Cell
 }
 
 // stage is laid out at once: a block, or in sequential order a block of one
@@ -110,7 +114,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[cellKey]*attempts{}, starts: map[cellKey]firstStart{}, pace: newPace(), turn: map[cellKey]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[subject.Cell]*attempts{}, starts: map[subject.Cell]firstStart{}, pace: newPace(), turn: map[subject.Cell]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
 	s.setLanes("")
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
@@ -133,10 +137,11 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	}
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			s.cells = append(s.cells, cell{w.Name, l.Name, w.Fresh, w.Pack.FromStart(), w.Find != nil, l.Load != nil, plan.Rounds(w, l), l.Shape.Key()})
+			at := subject.Place{Workload: w.Name, Level: l.Name}
+			s.cells = append(s.cells, cell{at, w.Fresh, w.Pack.FromStart(), w.Find != nil, l.Load != nil, plan.Rounds(w, l), l.Shape.Key()})
 			for turn, group := range plan.Groups(w, l, s.environments) {
 				for _, name := range group {
-					s.turn[cellKey{name, w.Name, l.Name}] = turn
+					s.turn[at.In(name)] = turn
 				}
 			}
 		}
@@ -156,7 +161,7 @@ func (s *Schedule) Record(t rundir.Trial) {
 	if t.Status == rundir.Failed {
 		s.failed++
 	}
-	at := cellKey{t.Environment, t.Workload, t.Level}
+	at := t.Cell()
 	key := trialKey{t.Block, t.Traced, at}
 	s.recorded[key] = true
 	if l := s.laneOf(t.Node); l != nil {
@@ -228,7 +233,7 @@ func (s *Schedule) missing(slots []Slot) []Slot {
 }
 
 func (s Slot) key() trialKey {
-	return trialKey{s.Block, s.Traced, cellKey{s.Environment, s.Workload, s.Level}}
+	return trialKey{s.Block, s.Traced, s.Cell()}
 }
 
 // advance lays out the next stage for a lane; false when there is none. Then why is set,

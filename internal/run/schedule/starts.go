@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tare/internal/rundir"
+	"tare/internal/subject"
 )
 
 // startsTime is how long the starts of one environment in a block may take, where
@@ -18,7 +19,7 @@ type firstStart struct {
 }
 
 // addStart notes how long the starts of a trial took, the first time.
-func (s *Schedule) addStart(at cellKey, t rundir.Trial) {
+func (s *Schedule) addStart(at subject.Cell, t rundir.Trial) {
 	if s.starts[at].block > 0 || t.Status != rundir.OK || len(t.Rounds) == 0 {
 		return
 	}
@@ -42,7 +43,7 @@ func (s *Schedule) startRounds(c cell, environment string, block int) int {
 		if s.byStep() && name != environment {
 			continue
 		}
-		first := s.starts[cellKey{name, c.workload, c.level}]
+		first := s.starts[c.In(name)]
 		if first.block == 0 || first.block >= block {
 			return min(rounds, 1)
 		}

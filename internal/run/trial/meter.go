@@ -69,7 +69,7 @@ func newMeters(ctx context.Context, p *participant) *meters {
 		if p.run.Watch == nil {
 			return nil
 		}
-		return p.run.Watch(p.slot.Node, p.slot.Environment, p.slot.Workload)
+		return p.run.Watch(p.slot.Node, p.slot.Cell())
 	}
 	if p.alternates() {
 		m.running, m.edges = environment.EdgeMeters(watched, p.spec.request.Cores, each)

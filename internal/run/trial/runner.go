@@ -21,6 +21,7 @@ import (
 	"tare/internal/run/trial/lifecycle"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/usage"
 )
 
@@ -42,7 +43,7 @@ type Config struct {
 	Before []rundir.Trial
 	// Watch returns, for each measured instance of a trial, the callback for its
 	// readings; nil where nothing receives them.
-	Watch func(node, environment, workload string) func(usage.Reading)
+	Watch func(node string, at subject.Cell) func(usage.Reading)
 	// AfterRound receives the trials of a batch so far after each of its rounds, but
 	// those that failed. It is called between two samples, so it must be quick.
 	AfterRound func(number int, underWay []rundir.Trial)

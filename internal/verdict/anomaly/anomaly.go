@@ -18,6 +18,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/workload"
 )
 
@@ -58,9 +59,9 @@ func Run(plan *study.Plan, trials []rundir.Trial, imported *rundir.Import, figur
 	var all []Finding
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			c := &cell{plan: plan, workload: w.Name, level: l.Name, stresses: w.Pack.Stresses, imported: imported != nil, figure: figure}
+			c := &place{Place: subject.Place{Workload: w.Name, Level: l.Name}, plan: plan, stresses: w.Pack.Stresses, imported: imported != nil, figure: figure}
 			for i := range trials {
-				if t := &trials[i]; t.Workload == w.Name && t.Level == l.Name {
+				if t := &trials[i]; t.Cell().Place() == c.Place {
 					c.trials = append(c.trials, t)
 				}
 			}
@@ -70,7 +71,7 @@ func Run(plan *study.Plan, trials []rundir.Trial, imported *rundir.Import, figur
 			if imported != nil {
 				all = append(all, c.settings()...)
 				if text := c.apart(imported); text != "" {
-					all = append(all, Finding{Apart, "", w.Name, l.Name, "", text})
+					all = append(all, c.finding(Apart, "", "", text))
 				}
 			}
 		}
@@ -86,14 +87,18 @@ func primary(p workload.Pack) []workload.Metric {
 	return kept
 }
 
-// cell is the trials of one workload at one level.
-type cell struct {
-	plan            *study.Plan
-	workload, level string
-	stresses        string
-	imported        bool
-	trials          []*rundir.Trial
-	figure          func(float64, string) string
+// place is the trials of one workload at one level.
+type place struct {
+	subject.Place
+	plan     *study.Plan
+	stresses string
+	imported bool
+	trials   []*rundir.Trial
+	figure   func(float64, string) string
+}
+
+func (c *place) finding(code, environment, metric, text string) Finding {
+	return Finding{code, environment, c.Workload, c.Level, metric, text}
 }
 
 // sample is the values of one metric in one environment, in the order of the
@@ -112,7 +117,7 @@ func (s sample) at(i int) stats.Logs {
 	return logs
 }
 
-func (c *cell) samples(metric string) []sample {
+func (c *place) samples(metric string) []sample {
 	var all []sample
 	for _, e := range c.plan.Environments {
 		s := sample{environment: e.Name}
@@ -129,7 +134,7 @@ func (c *cell) samples(metric string) []sample {
 	return all
 }
 
-func (c *cell) metric(m workload.Metric) []Finding {
+func (c *place) metric(m workload.Metric) []Finding {
 	samples := c.samples(m.Name)
 	if !c.imported {
 		return c.ratios(m, samples)
@@ -138,7 +143,7 @@ func (c *cell) metric(m workload.Metric) []Finding {
 		if text == "" {
 			return all
 		}
-		return append(all, Finding{code, environment, c.workload, c.level, m.Name, text})
+		return append(all, c.finding(code, environment, m.Name, text))
 	}
 	if text := c.constant(samples); text != "" {
 		return add(nil, "", Constant, text)
@@ -167,7 +172,7 @@ func (c *cell) metric(m workload.Metric) []Finding {
 
 // ratios returns the findings on a run that tare made: on the ratios to the
 // baseline, block by block, since a change of the machine affects both sides.
-func (c *cell) ratios(m workload.Metric, samples []sample) []Finding {
+func (c *place) ratios(m workload.Metric, samples []sample) []Finding {
 	base := slices.IndexFunc(samples, func(s sample) bool { return s.environment == c.plan.Baseline })
 	if base < 0 {
 		return nil
@@ -194,11 +199,9 @@ func (c *cell) ratios(m workload.Metric, samples []sample) []Finding {
 		}
 		change := *c
 		change.figure = func(ratio float64, _ string) string { return percent(ratio - 1) }
-		for _, f := range []Finding{{Code: TwoModes, Text: change.modes(r, "")}, {Code: Drift, Text: change.drift(r)}} {
-			if f.Text != "" {
-				f.Environment, f.Workload, f.Level, f.Metric = s.environment, c.workload, c.level, m.Name
-				f.Text = "difference from " + c.plan.Baseline + ": " + f.Text
-				all = append(all, f)
+		for _, f := range []struct{ code, text string }{{TwoModes, change.modes(r, "")}, {Drift, change.drift(r)}} {
+			if f.text != "" {
+				all = append(all, c.finding(f.code, s.environment, m.Name, "difference from "+c.plan.Baseline+": "+f.text))
 			}
 		}
 	}
@@ -206,17 +209,17 @@ func (c *cell) ratios(m workload.Metric, samples []sample) []Finding {
 }
 
 // margin is the margin of equivalence as a log ratio.
-func (c *cell) margin() float64 { return math.Log1p(float64(c.plan.Design.Margin)) }
+func (c *place) margin() float64 { return math.Log1p(float64(c.plan.Design.Margin)) }
 
 // noun is the word for a block: the blocks of an import are its results.
-func (c *cell) noun() string {
+func (c *place) noun() string {
 	if c.imported {
 		return "result"
 	}
 	return "block"
 }
 
-func (c *cell) modes(s sample, unit string) string {
+func (c *place) modes(s sample, unit string) string {
 	boundary, two := stats.TwoModes(s.logs)
 	if !two {
 		return ""
@@ -242,7 +245,7 @@ func (c *cell) modes(s sample, unit string) string {
 	return text
 }
 
-func (c *cell) count(n int) string {
+func (c *place) count(n int) string {
 	if n == 1 {
 		return "1 " + c.noun()
 	}
@@ -250,7 +253,7 @@ func (c *cell) count(n int) string {
 }
 
 // span formats the range of the values; one value if both ends look the same.
-func (c *cell) span(values []float64, unit string) string {
+func (c *place) span(values []float64, unit string) string {
 	least, most := c.figure(slices.Min(values), unit), c.figure(slices.Max(values), unit)
 	if least == most {
 		return least
@@ -258,7 +261,7 @@ func (c *cell) span(values []float64, unit string) string {
 	return least + " to " + most
 }
 
-func (c *cell) drift(s sample) string {
+func (c *place) drift(s sample) string {
 	t, level := stats.TrendOf(s.logs), driftLevel
 	if !c.imported {
 		level = ownDriftLevel
@@ -270,7 +273,7 @@ func (c *cell) drift(s sample) string {
 		c.noun(), percent(math.Expm1(t.Total)), len(s.values), probability(t.P))
 }
 
-func (c *cell) alone(s sample, unit string) string {
+func (c *place) alone(s sample, unit string) string {
 	i := stats.Alone(s.logs)
 	if i < 0 {
 		return ""

@@ -34,7 +34,7 @@ const (
 
 // spread finds environments whose results vary far more than those of the
 // baseline.
-func (c *cell) spread(samples []sample, base sample) string {
+func (c *place) spread(samples []sample, base sample) string {
 	other := stats.Spread(base.logs)
 	var wide []string
 	for _, s := range samples {
@@ -60,7 +60,7 @@ func best(s sample, m workload.Metric) float64 {
 
 // sameBest finds a difference that is not always present: the overhead of an
 // environment is in every result.
-func (c *cell) sameBest(s, base sample, m workload.Metric) string {
+func (c *place) sameBest(s, base sample, m workload.Metric) string {
 	if min(len(s.values), len(base.values)) < 6 {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (c *cell) sameBest(s, base sample, m workload.Metric) string {
 }
 
 // sharedLimit finds environments whose best results share a bound.
-func (c *cell) sharedLimit(samples []sample, m workload.Metric) string {
+func (c *place) sharedLimit(samples []sample, m workload.Metric) string {
 	if m.Better != "higher" {
 		return ""
 	}
@@ -96,7 +96,7 @@ func (c *cell) sharedLimit(samples []sample, m workload.Metric) string {
 		strings.Join(names, ", "), share(agree/2), c.figure(math.Exp(top), m.Unit))
 }
 
-func (c *cell) constant(samples []sample) string {
+func (c *place) constant(samples []sample) string {
 	var all []float64
 	for _, s := range samples {
 		all = append(all, s.logs...)
@@ -109,7 +109,7 @@ func (c *cell) constant(samples []sample) string {
 }
 
 // cores finds CPU-bound values that are better than an environment can explain.
-func (c *cell) cores(s, base sample, m workload.Metric) string {
+func (c *place) cores(s, base sample, m workload.Metric) string {
 	if c.stresses != "cpu" {
 		return ""
 	}
@@ -125,7 +125,7 @@ func (c *cell) cores(s, base sample, m workload.Metric) string {
 
 // settings compares the settings that the tool printed. Those that differ within one
 // environment are results of different work in one heap: levels sort them.
-func (c *cell) settings() []Finding {
+func (c *place) settings() []Finding {
 	byName := map[string]map[string]map[string][]int{} // setting → value → environment → results
 	for _, t := range c.trials {
 		if t.Source == nil {
@@ -152,7 +152,7 @@ func (c *cell) settings() []Finding {
 		text := name + " differs: " + strings.Join(lists.Map(texts, func(value string) string { return value + " in " + c.whose(values, value) }), ", ")
 		switch {
 		case !within(values):
-			all = append(all, c.setting(text+"; the values measure different work, not only different environments"))
+			all = append(all, c.finding(Settings, "", "", text+"; the values measure different work, not only different environments"))
 			continue
 		case len(values) > 2:
 			text = name + " is " + orList(texts)
@@ -160,14 +160,10 @@ func (c *cell) settings() []Finding {
 		swept, mixed = append(swept, name), append(mixed, text)
 	}
 	if len(swept) > 0 {
-		all = append(all, c.setting(fmt.Sprintf("results of one environment measure different work: %s. Import them with --level %s (in a manifest, levels: [%s]), which makes a level of each combination",
+		all = append(all, c.finding(Settings, "", "", fmt.Sprintf("results of one environment measure different work: %s. Import them with --level %s (in a manifest, levels: [%s]), which makes a level of each combination",
 			strings.Join(mixed, "; "), strings.Join(swept, ","), strings.Join(swept, ", "))))
 	}
 	return all
-}
-
-func (c *cell) setting(text string) Finding {
-	return Finding{Settings, "", c.workload, c.level, "", text}
 }
 
 // within is whether one environment has several values of a setting.
@@ -213,7 +209,7 @@ func orList(values []string) string {
 
 // whose lists the environments with a value of a setting, and their results where
 // others of the same environment have another value.
-func (c *cell) whose(values map[string]map[string][]int, value string) string {
+func (c *place) whose(values map[string]map[string][]int, value string) string {
 	var names []string
 	for _, e := range c.plan.Environments {
 		blocks, ok := values[value][e.Name]
@@ -232,10 +228,10 @@ func (c *cell) whose(values map[string]map[string][]int, value string) string {
 }
 
 // apart finds environments that were measured days before or after the baseline.
-func (c *cell) apart(imported *rundir.Import) string {
+func (c *place) apart(imported *rundir.Import) string {
 	first := map[string]time.Time{}
 	for _, f := range imported.Files {
-		if f.Workload == c.workload && c.has(f) && !f.Taken.IsZero() {
+		if f.Workload == c.Workload && c.has(f) && !f.Taken.IsZero() {
 			if t, ok := first[f.Environment]; !ok || f.Taken.Before(t) {
 				first[f.Environment] = f.Taken
 			}
@@ -259,7 +255,7 @@ func (c *cell) apart(imported *rundir.Import) string {
 }
 
 // has is whether results of a file are in the cell: a file may have several levels.
-func (c *cell) has(f rundir.ImportedFile) bool {
+func (c *place) has(f rundir.ImportedFile) bool {
 	return slices.ContainsFunc(c.trials, func(t *rundir.Trial) bool {
 		return t.Environment == f.Environment && t.Source != nil && t.Source.File == f.File
 	})

@@ -10,6 +10,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )
@@ -42,9 +43,6 @@ func (s *Sheet) Contrasts(o Options) ([]verdict.Contrast, error) {
 	return s.unpaired(o), nil
 }
 
-// group is one metric of one workload.
-type group struct{ workload, metric string }
-
 // paired puts the rows into the form of a run. Each group becomes a workload of
 // its own, since a row says nothing about other metrics.
 func (s *Sheet) paired(o Options) []verdict.Contrast {
@@ -54,11 +52,9 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 	}
 	names, groups := s.groups(plan, o)
 	trials := s.trials(names)
-	type place struct{ environment, name, level string }
-	last := map[place]int{}
+	last := map[subject.Cell]int{}
 	for _, t := range trials {
-		at := place{t.Environment, t.Workload, t.Level}
-		last[at] = max(last[at], t.Block)
+		last[t.Cell()] = max(last[t.Cell()], t.Block)
 	}
 	looks := stats.Looks()
 	plan.Design.Blocks = study.Blocks{Min: looks[0], Max: looks[len(looks)-1]}
@@ -70,10 +66,10 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 	}
 	var all []verdict.Contrast
 	for _, c := range verdict.Contrasts(plan, trials, nil) {
-		if last[place{c.Environment, c.Workload, c.Level}] == 0 {
+		if last[c.Figure().Cell] == 0 {
 			continue // no rows: this environment, or this level of the group, is not in the table
 		}
-		c.Workload = groups[c.Workload].workload
+		c.Workload = groups[c.Workload].Workload
 		all = append(all, c)
 	}
 	return all
@@ -81,21 +77,18 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 
 // trials are the rows as trials: one each or, if there are rounds, one for all rounds
 // of an environment in a block.
-func (s *Sheet) trials(names map[group]string) (all []rundir.Trial) {
-	type cell struct {
-		block       int
-		name, level string
-	}
+func (s *Sheet) trials(names map[subject.Figure]string) (all []rundir.Trial) {
 	type side struct {
-		cell
-		environment string
+		block int
+		subject.Cell
 	}
-	numbers, index := map[cell]map[string]int{}, map[side]int{}
+	numbers, index := map[side]map[string]int{}, map[side]int{}
 	var values [][]float64
 	for _, r := range s.rows {
-		at := cell{r.block, names[group{r.workload, r.metric}], r.level}
-		t := rundir.Trial{Block: r.block, Environment: r.environment, Workload: at.name, Level: r.level,
-			Status: rundir.OK, Metrics: map[string]float64{r.metric: r.value}}
+		t := rundir.Trial{Block: r.block, Environment: r.Environment, Workload: names[r.group()], Level: r.Level,
+			Status: rundir.OK, Metrics: map[string]float64{r.Metric: r.value}}
+		of := side{r.block, t.Cell()}
+		at := side{r.block, of.In("")} // of all environments
 		if !s.rounds {
 			all = append(all, t)
 			continue
@@ -106,13 +99,12 @@ func (s *Sheet) trials(names map[group]string) (all []rundir.Trial) {
 		if numbers[at][r.round] == 0 {
 			numbers[at][r.round] = len(numbers[at]) + 1
 		}
-		of := side{at, r.environment}
 		i, known := index[of]
 		if !known {
 			i = len(all)
 			index[of], all, values = i, append(all, t), append(values, nil)
 		}
-		all[i].Rounds = append(all[i].Rounds, rundir.Round{Number: numbers[at][r.round], Metrics: map[string]float64{r.metric: r.value}})
+		all[i].Rounds = append(all[i].Rounds, rundir.Round{Number: numbers[at][r.round], Metrics: map[string]float64{r.Metric: r.value}})
 		values[i] = append(values[i], r.value)
 	}
 	for i, v := range values {
@@ -123,20 +115,20 @@ func (s *Sheet) trials(names map[group]string) (all []rundir.Trial) {
 	return all
 }
 
-func (s *Sheet) groups(plan *study.Plan, o Options) (map[group]string, map[string]group) {
-	names, groups := map[group]string{}, map[string]group{}
+func (s *Sheet) groups(plan *study.Plan, o Options) (map[subject.Figure]string, map[string]subject.Figure) {
+	names, groups := map[subject.Figure]string{}, map[string]subject.Figure{}
 	for _, r := range s.rows {
-		g := group{r.workload, r.metric}
+		g := r.group()
 		if _, known := names[g]; !known {
 			name := fmt.Sprint(len(names))
 			names[g], groups[name] = name, g
 			plan.Workloads = append(plan.Workloads, study.Workload{Name: name, Pack: workload.Pack{
-				Metrics: []workload.Metric{{Name: r.metric, Better: o.Better, Primary: true}}}})
+				Metrics: []workload.Metric{{Name: r.Metric, Better: o.Better, Primary: true}}}})
 		}
 		for i := range plan.Workloads {
 			w := &plan.Workloads[i]
-			if w.Name == names[g] && !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == r.level }) {
-				w.Levels = append(w.Levels, study.Level{Name: r.level})
+			if w.Name == names[g] && !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == r.Level }) {
+				w.Levels = append(w.Levels, study.Level{Name: r.Level})
 			}
 		}
 	}
@@ -146,28 +138,23 @@ func (s *Sheet) groups(plan *study.Plan, o Options) (map[group]string, map[strin
 // unpaired describes a table without blocks: medians, ranges and the shift
 // between the sides, without a verdict.
 func (s *Sheet) unpaired(o Options) []verdict.Contrast {
-	type place struct {
-		group
-		level, environment string
-	}
-	values := map[place][]float64{}
-	var order []place
+	values := map[subject.Figure][]float64{}
+	var order []subject.Figure
 	for _, r := range s.rows {
-		at := place{group{r.workload, r.metric}, r.level, r.environment}
-		if _, known := values[at]; !known {
-			order = append(order, at)
+		if _, known := values[r.Figure]; !known {
+			order = append(order, r.Figure)
 		}
-		values[at] = append(values[at], r.value)
+		values[r.Figure] = append(values[r.Figure], r.value)
 	}
 	var all []verdict.Contrast
 	for _, at := range order {
-		base := values[place{at.group, at.level, o.Baseline}]
-		if at.environment == o.Baseline || len(base) == 0 {
+		base := values[at.In(o.Baseline)]
+		if at.Environment == o.Baseline || len(base) == 0 {
 			continue
 		}
 		own := values[at]
-		c := verdict.Contrast{Workload: at.workload, Level: at.level, Metric: at.metric, Better: o.Better, Primary: true,
-			Environment: at.environment, Baseline: o.Baseline, Margin: float64(o.Margin), Confidence: float64(o.Confidence),
+		c := verdict.Contrast{Workload: at.Workload, Level: at.Level, Metric: at.Metric, Better: o.Better, Primary: true,
+			Environment: at.Environment, Baseline: o.Baseline, Margin: float64(o.Margin), Confidence: float64(o.Confidence),
 			Values: verdict.SideOf(own), Base: verdict.SideOf(base), Verdict: verdict.None,
 			Reason:   "without blocks the values are unpaired",
 			Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN(),

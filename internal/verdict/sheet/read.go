@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"tare/internal/base/strictyaml"
+	"tare/internal/subject"
 )
 
 // The known columns; environment and value are required.
@@ -44,11 +45,14 @@ type Sheet struct {
 }
 
 type row struct {
-	block                                int // from 1, in the order of the blocks; 0 without
-	environment, workload, metric, level string
-	round                                string // of the block; "" without
-	value                                float64
+	subject.Figure
+	block int    // from 1, in the order of the blocks; 0 without
+	round string // of the block; "" without
+	value float64
 }
+
+// group is the metric of the workload, at all levels and in all environments.
+func (r row) group() subject.Figure { return subject.Place{Workload: r.Workload}.Of(r.Metric) }
 
 // Bounds of what a table can have: ratios and sums of its values are finite, and its
 // names fit into messages.
@@ -78,7 +82,11 @@ func Read(r io.Reader, name string) (*Sheet, error) {
 		return nil, err
 	}
 	var blocks []string
-	taken := map[[6]string]bool{} // blocks, rounds, environments ... that have a value
+	type sample struct {
+		block, round string
+		subject.Figure
+	}
+	taken := map[sample]bool{}
 	for {
 		record, err := lines.Read()
 		if errors.Is(err, io.EOF) {
@@ -122,9 +130,10 @@ func Read(r io.Reader, name string) (*Sheet, error) {
 		if s.Paired && block == "" {
 			return nil, wrong(columnBlock, "the block is empty: each row needs one, or leave the column out")
 		}
-		r := row{environment: environment, workload: field(columnWorkload), metric: field(columnMetric), level: field(columnLevel), round: field(columnRound), value: value}
+		at := subject.Place{Workload: field(columnWorkload), Level: field(columnLevel)}.In(environment)
+		r := row{Figure: at.Of(field(columnMetric)), round: field(columnRound), value: value}
 		if s.rounds {
-			key := [6]string{block, r.round, r.environment, r.workload, r.metric, r.level}
+			key := sample{block, r.round, r.Figure}
 			if taken[key] {
 				return nil, wrong(columnRound, "a second value of %s in round %s of block %s: a round has one sample of each environment", environment, r.round, block)
 			}
