@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/linux/kvm"
 	"tare/internal/run/doctor"
 
@@ -109,7 +110,7 @@ func run(ctx context.Context, tare, home, out, only string, pairs int) (err erro
 			continue
 		}
 		if s.image == nil && !p.madeUp {
-			if s.image, err = s.get(ctx, &image.Recipe{}); err != nil {
+			if s.image, err = s.get(ctx, &recipe.Recipe{}); err != nil {
 				return err
 			}
 		}

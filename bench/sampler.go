@@ -18,6 +18,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/stats"
 	"tare/internal/usage"
 )
@@ -55,7 +56,7 @@ var drivenBy = []driven{
 // the same instance, since the sampler does not cause differences between
 // instances.
 func measureSampler(ctx context.Context, s *session) (rows []row, err error) {
-	img, err := s.get(ctx, &image.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
+	img, err := s.get(ctx, &recipe.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ const (
 // busy servers, alternating with that of the node exporter and Prometheus at the
 // same rate.
 func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
-	img, err := s.get(ctx, &image.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
+	img, err := s.get(ctx, &recipe.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +238,6 @@ func samplerShare(ctx context.Context, instances []environment.Instance) (share 
 }
 
 // get returns an image of the session's store, and builds it if necessary.
-func (s *session) get(ctx context.Context, r *image.Recipe) (*image.Image, error) {
+func (s *session) get(ctx context.Context, r *recipe.Recipe) (*image.Image, error) {
 	return s.store.Get(ctx, image.Source{Recipe: r}, func(line string) { fmt.Fprintln(s.log, "image:", strings.TrimSpace(line)) })
 }

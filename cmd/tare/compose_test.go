@@ -10,7 +10,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/rundir"
 	"tare/internal/testing/needs"
 	"tare/internal/workload"
@@ -74,7 +74,7 @@ workloads:
 // redisImage is an archive of an image with Redis and its load driver.
 func redisImage(t *testing.T) string {
 	t.Helper()
-	var recipes []image.Recipe
+	var recipes []recipe.Recipe
 	for _, pack := range []string{"redis", "startup-port"} { // as for tare try: one image is built
 		p, err := workload.Builtin(pack)
 		if err != nil {
@@ -82,7 +82,7 @@ func redisImage(t *testing.T) string {
 		}
 		recipes = append(recipes, p.Image)
 	}
-	recipe, err := image.Merge(recipes...)
+	recipe, err := recipe.Merge(recipes...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/rundir"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
@@ -21,7 +22,7 @@ import (
 )
 
 // published writes an image of these packages with metadata as its author would.
-func published(t *testing.T, recipe image.Recipe, config v1.Config) (archive string) {
+func published(t *testing.T, recipe recipe.Recipe, config v1.Config) (archive string) {
 	t.Helper()
 	store, err := image.Open(testenv.Images())
 	if err != nil {
@@ -75,7 +76,7 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	needsInstances(t)
 	needsKind(t, "docker")
 	needsKind(t, "gvisor")
-	var recipes []image.Recipe
+	var recipes []recipe.Recipe
 	for _, pack := range []string{"redis", "startup-port"} {
 		p, err := workload.Builtin(pack)
 		if err != nil {
@@ -83,7 +84,7 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 		}
 		recipes = append(recipes, p.Image)
 	}
-	recipe, err := image.Merge(recipes...) // that of the driver: one image is built
+	recipe, err := recipe.Merge(recipes...) // that of the driver: one image is built
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,9 +163,9 @@ func TestADatabaseIsTriedWithTheLoginOfItsVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe := image.Recipe{
+	recipe := recipe.Recipe{
 		Packages: pack.Image.Packages, Commands: []string{"rm -rf /var/lib/mysql/*"},
-		Files: []image.File{{Path: "/usr/local/bin/entry.sh", Mode: 0o755, Content: mariadbEntry}},
+		Files: []recipe.File{{Path: "/usr/local/bin/entry.sh", Mode: 0o755, Content: mariadbEntry}},
 	}
 	archive := published(t, recipe, v1.Config{
 		Entrypoint: []string{"/usr/local/bin/entry.sh"}, Cmd: []string{"mariadbd", "--bind-address=0.0.0.0"}, ExposedPorts: map[string]struct{}{"3306/tcp": {}},

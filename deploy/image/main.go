@@ -30,11 +30,12 @@ import (
 
 	"tare/internal/base/bounded"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 )
 
-// recipe of the root file system: certificates of registries, what makes images, and
+// contents are the recipe of the root file system: certificates of registries, what makes images, and
 // isolation layers.
-var recipe = image.Recipe{Packages: []string{"bubblewrap", "ca-certificates", "e2fsprogs", "iptables", "mmdebstrap", "openssh-client", "runc"}}
+var contents = recipe.Recipe{Packages: []string{"bubblewrap", "ca-certificates", "e2fsprogs", "iptables", "mmdebstrap", "openssh-client", "runc"}}
 
 // program is where tare is in the image.
 const program = "/usr/local/bin/tare"
@@ -62,7 +63,7 @@ func write(ctx context.Context, from, to, tag, directory string) error {
 	if err != nil {
 		return err
 	}
-	root, err := store.Get(ctx, image.Source{Recipe: &recipe}, func(line string) { fmt.Fprintln(os.Stderr, line) })
+	root, err := store.Get(ctx, image.Source{Recipe: &contents}, func(line string) { fmt.Fprintln(os.Stderr, line) })
 	if err != nil {
 		return err
 	}

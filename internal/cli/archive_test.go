@@ -13,6 +13,7 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/rundir/archive"
@@ -46,7 +47,7 @@ func packedImages(t *testing.T, contents ...string) (path string, digests []stri
 	var images []*image.Image
 	for _, content := range contents {
 		data, digest := rootFS(t, content)
-		made := image.Image{Digest: digest, Name: "test", Env: []string{"A=" + content}, Config: image.Config{Cmd: []string{content}}}
+		made := image.Image{Digest: digest, Name: "test", Env: []string{"A=" + content}, Config: origin.Config{Cmd: []string{content}}}
 		img, err := store.Receive(t.Context(), made, func() (io.Reader, error) { return bytes.NewReader(data), nil })
 		if err != nil {
 			t.Fatal(err)

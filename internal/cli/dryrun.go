@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/run"
 	"tare/internal/study"
 )
@@ -52,7 +52,7 @@ func absentImages(ctx context.Context, plan *study.Plan) (remarks []string) {
 		if !strings.HasPrefix(reference, "docker-daemon:") {
 			continue
 		}
-		if _, err := image.Describe(ctx, reference); err != nil && !errors.Is(err, image.ErrSilent) && ctx.Err() == nil {
+		if _, err := origin.Describe(ctx, reference); err != nil && !errors.Is(err, origin.ErrSilent) && ctx.Err() == nil {
 			remark := err.Error()
 			if built[reference] {
 				remark += "; docker compose build makes those that the Compose file builds"

@@ -14,7 +14,7 @@ import (
 	"tare/internal/author/scaffold"
 	"tare/internal/base/bounded"
 	"tare/internal/base/lists"
-	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/study"
 )
 
@@ -132,11 +132,11 @@ func (f *initFlags) make(ctx context.Context, app *App, args []string, isCommand
 	if len(args) > 1 {
 		return nil, fmt.Errorf("%s is no Compose file, and only those can be several: write a command after --", args[0])
 	}
-	if err := image.Check(args[0]); err != nil {
+	if err := origin.Check(args[0]); err != nil {
 		return nil, err
 	}
-	described, err := image.Describe(ctx, args[0])
-	if err != nil && !errors.Is(err, image.ErrSilent) {
+	described, err := origin.Describe(ctx, args[0])
+	if err != nil && !errors.Is(err, origin.ErrSilent) {
 		return nil, err
 	}
 	f.choose(ctx, app, scaffold.Environments)

@@ -1,25 +1,24 @@
 package image
 
 import (
-	"archive/tar"
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"tare/internal/image/recipe"
+	"tare/internal/image/store"
+	"tare/internal/testing/imagetest"
+	"tare/internal/testing/needs"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"tare/internal/testing/needs"
 )
 
 // needsBuild skips where no recipe can be built.
@@ -31,9 +30,9 @@ func needsBuild(t *testing.T) {
 }
 
 // The recipe has a service, a file with capabilities, hard links and odd owners.
-var everything = Recipe{
+var everything = recipe.Recipe{
 	Packages: []string{"redis-server", "libcap2-bin"},
-	Files: []File{
+	Files: []recipe.File{
 		{Path: "/etc/app/app.conf", Content: "answer = 42\n"},
 		{Path: "/usr/local/bin/hello", Mode: 0o4755, Content: "#!/bin/sh\necho hello\n"},
 		{Path: "/etc/hosts", Content: "127.0.0.1 localhost mine\n"},
@@ -43,14 +42,6 @@ var everything = Recipe{
 		"cp /bin/true /usr/local/bin/capable && setcap cap_net_raw+ep /usr/local/bin/capable",
 		"ln /etc/app/app.conf /etc/app/same.conf; touch /etc/app/theirs; chown 1234:4321 /etc/app/theirs",
 	},
-}
-
-// seen is what a form shows of one file.
-type seen struct {
-	Kind     fs.FileMode
-	Mode     fs.FileMode
-	UID, GID uint32
-	Content  string // of a regular file its SHA-256, of a link its target
 }
 
 func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
@@ -77,7 +68,7 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, "debugfs", "-R", "rdump / "+fromDisk, disk)
-		inTar, inDirectory, inDisk := lookTar(t, img.Tar()), lookDirectory(t, directory), lookDirectory(t, fromDisk)
+		inTar, inDirectory, inDisk := imagetest.Tar(t, img.Tar()), imagetest.Directory(t, directory), imagetest.Directory(t, fromDisk)
 		delete(inDisk, "lost+found")
 		for name := range inTar {
 			// debugfs does not take out devices.
@@ -95,7 +86,7 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		}
 		// Nor does it take out the owners of links and the special bits of
 		// modes, so those of the disk are looked at below.
-		for _, form := range []map[string]seen{inTar, inDisk} {
+		for _, form := range []map[string]imagetest.File{inTar, inDisk} {
 			for name, file := range form {
 				if file.Mode = file.Mode.Perm(); file.Kind&fs.ModeSymlink != 0 {
 					file.Mode, file.UID, file.GID = 0, 0, 0
@@ -124,7 +115,7 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		if out := run(t, "debugfs", "-R", "ea_list /usr/local/bin/capable", disk); !strings.Contains(out, "security.capability") {
 			t.Errorf("disk: the capability is gone: %s", out)
 		}
-		a, b := must(os.Stat(filepath.Join(directory, "etc/app/app.conf"))), must(os.Stat(filepath.Join(directory, "etc/app/same.conf")))
+		a, b := imagetest.Must(os.Stat(filepath.Join(directory, "etc/app/app.conf"))), imagetest.Must(os.Stat(filepath.Join(directory, "etc/app/same.conf")))
 		if !os.SameFile(a, b) {
 			t.Error("dir: a hard link became a copy")
 		}
@@ -135,8 +126,8 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 	})
 
 	t.Run("what a build leaves is the recipe's and nobody else's", func(t *testing.T) {
-		directory := must(img.Directory(ctx))
-		text := func(name string) string { return string(must(os.ReadFile(filepath.Join(directory, name)))) }
+		directory := imagetest.Must(img.Directory(ctx))
+		text := func(name string) string { return string(imagetest.Must(os.ReadFile(filepath.Join(directory, name)))) }
 		if got := text("etc/hosts"); got != "127.0.0.1 localhost mine\n" {
 			t.Errorf("/etc/hosts of the recipe was replaced: %q", got)
 		}
@@ -146,20 +137,20 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		if !strings.Contains(text("etc/services"), "6379/tcp") && !strings.Contains(text("etc/services"), "http") {
 			t.Error("/etc/services names no services")
 		}
-		if info := must(os.Stat(filepath.Join(directory, "usr/local/bin/hello"))); info.Mode()&fs.ModeSetuid == 0 || info.Mode().Perm() != 0o755 {
+		if info := imagetest.Must(os.Stat(filepath.Join(directory, "usr/local/bin/hello"))); info.Mode()&fs.ModeSetuid == 0 || info.Mode().Perm() != 0o755 {
 			t.Errorf("mode of a file: %v", info.Mode())
 		}
 		for _, absent := range []string{"usr/sbin/policy-rc.d", "var/log/dpkg.log", "etc/apt/apt.conf.d/99mmdebstrap", "etc/dpkg/dpkg.cfg.d/99mmdebstrap", "etc/apt/sources.list"} {
-			if exists(filepath.Join(directory, absent)) {
+			if store.Exists(filepath.Join(directory, absent)) {
 				t.Errorf("/%s was left", absent)
 			}
 		}
 		for _, empty := range []string{"var/lib/apt/lists/*", "var/cache/apt/archives/*", "tmp/*", "run/*.pid"} {
-			if left := must(filepath.Glob(filepath.Join(directory, empty))); len(left) > 0 {
+			if left := imagetest.Must(filepath.Glob(filepath.Join(directory, empty))); len(left) > 0 {
 				t.Errorf("/%s holds %v", empty, left)
 			}
 		}
-		if !exists(filepath.Join(directory, "usr/share/man/man1")) {
+		if !store.Exists(filepath.Join(directory, "usr/share/man/man1")) {
 			t.Error("/usr/share/man/man1 is missing")
 		}
 		if !strings.Contains(img.Packages(), "redis-server ") {
@@ -173,13 +164,13 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		if err := os.Mkdir(private, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		again, err := must(Open(private)).Get(ctx, Source{Recipe: &everything}, nil)
+		again, err := imagetest.Must(Open(private)).Get(ctx, Source{Recipe: &everything}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if again.Digest != img.Digest {
 			t.Errorf("digests %s and %s", img.Digest, again.Digest)
-			differences(t, lookTar(t, img.Tar()), lookTar(t, again.Tar()))
+			imagetest.Differences(t, imagetest.Tar(t, img.Tar()), imagetest.Tar(t, again.Tar()))
 		}
 		cached, err := s.Get(ctx, Source{Recipe: &everything}, func(line string) { t.Errorf("the store had it, and yet: %s", line) })
 		if err != nil || cached.Digest != img.Digest {
@@ -190,7 +181,7 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 
 func TestABuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	needsBuild(t)
-	for want, recipe := range map[string]Recipe{
+	for want, recipe := range map[string]recipe.Recipe{
 		"no package no-such-package-here in ": {Packages: []string{"no-such-package-here"}},
 		"command \"echo so be it; echo worse >&2; exit 7\" ended with status 7:\n  so be it\n  worse": {
 			Commands: []string{"true", "echo so be it; echo worse >&2; exit 7"}},
@@ -200,7 +191,7 @@ func TestABuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
-		if left := must(os.ReadDir(s.path("images"))); len(left) > 0 {
+		if left := imagetest.Must(os.ReadDir(s.files.Path("images"))); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 	}
@@ -214,14 +205,14 @@ func TestABuildCleansItsOwnRootAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := lookDirectory(t, host)
+	before := imagetest.Directory(t, host)
 	s := openStore(t)
-	if _, err := s.Get(t.Context(), Source{Recipe: &Recipe{Commands: []string{
+	if _, err := s.Get(t.Context(), Source{Recipe: &recipe.Recipe{Commands: []string{
 		"rm -rf /etc/apt/sources.list.d /var/log /etc/machine-id; for at in /etc/apt/sources.list.d /var/log; do ln -s " + host + " $at; done; ln -s " + host + "/machine-id /etc/machine-id",
 	}}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, lookDirectory(t, host)); diff != "" {
+	if diff := cmp.Diff(before, imagetest.Directory(t, host)); diff != "" {
 		t.Errorf("the build changed a directory of the host:\n%s", diff)
 	}
 }
@@ -231,7 +222,7 @@ func TestABuildThatIsCalledOffLeavesNothing(t *testing.T) {
 	s := openStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := s.Get(ctx, Source{Recipe: &Recipe{}}, func(line string) {
+	_, err := s.Get(ctx, Source{Recipe: &recipe.Recipe{}}, func(line string) {
 		if strings.Contains(line, "extracting archives") {
 			cancel()
 		}
@@ -239,10 +230,10 @@ func TestABuildThatIsCalledOffLeavesNothing(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if left := must(os.ReadDir(s.path("images"))); len(left) > 0 {
+	if left := imagetest.Must(os.ReadDir(s.files.Path("images"))); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if busy := workersIn(s.dir); busy != "" {
+	if busy := workersIn(s.files.Path()); busy != "" {
 		t.Errorf("still at work: %s", busy)
 	}
 }
@@ -254,8 +245,8 @@ func TestAKilledBuildLeavesNothingButADirectoryToSweep(t *testing.T) {
 	needsBuild(t)
 	s := openStore(t)
 	build := exec.Command(os.Args[0], "-test.run=^TestHelperThatBuilds$", "-test.v")
-	build.Env = append(os.Environ(), "TARE_TEST_STORE="+s.dir)
-	out := must(build.StdoutPipe())
+	build.Env = append(os.Environ(), "TARE_TEST_STORE="+s.files.Path())
+	out := imagetest.Must(build.StdoutPipe())
 	if err := build.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -263,11 +254,11 @@ func TestAKilledBuildLeavesNothingButADirectoryToSweep(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.Contains(lines.Text(), "installing remaining packages") {
 	}
-	mounted := func() bool { return strings.Contains(readText("/proc/self/mountinfo"), s.dir) }
+	mounted := func() bool { return strings.Contains(store.ReadText("/proc/self/mountinfo"), s.files.Path()) }
 	if mounted() {
 		t.Error("the host sees mounts of the build")
 	}
-	if workersIn(s.dir) == "" {
+	if workersIn(s.files.Path()) == "" {
 		t.Fatal("the build was not at work")
 	}
 	if err := build.Process.Kill(); err != nil {
@@ -276,7 +267,7 @@ func TestAKilledBuildLeavesNothingButADirectoryToSweep(t *testing.T) {
 	_ = build.Wait()
 	deadline := time.After(30 * time.Second)
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
-		busy := workersIn(s.dir)
+		busy := workersIn(s.files.Path())
 		if busy == "" {
 			break
 		}
@@ -293,7 +284,7 @@ func TestAKilledBuildLeavesNothingButADirectoryToSweep(t *testing.T) {
 	if err != nil || len(swept) != 1 {
 		t.Errorf("swept %v, %v", swept, err)
 	}
-	if left := must(os.ReadDir(s.path("images"))); len(left) > 0 {
+	if left := imagetest.Must(os.ReadDir(s.files.Path("images"))); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -304,7 +295,7 @@ func TestHelperThatBuilds(t *testing.T) {
 	if directory == "" {
 		t.Skip("needs another test to start it")
 	}
-	_, err := must(Open(directory)).Get(t.Context(), Source{Recipe: &Recipe{}}, func(line string) { fmt.Println(line) })
+	_, err := imagetest.Must(Open(directory)).Get(t.Context(), Source{Recipe: &recipe.Recipe{}}, func(line string) { fmt.Println(line) })
 	t.Fatalf("the build was to be killed, but ended with %v", err)
 }
 
@@ -312,7 +303,7 @@ func TestHelperThatBuilds(t *testing.T) {
 func workersIn(directory string) string {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {
-		if command := readText(p + "/cmdline"); strings.Contains(command, directory) {
+		if command := store.ReadText(p + "/cmdline"); strings.Contains(command, directory) {
 			return strings.ReplaceAll(command, "\x00", " ")
 		}
 		if root, _ := os.Readlink(p + "/root"); strings.HasPrefix(root, directory) {
@@ -329,78 +320,4 @@ func run(t *testing.T, argv ...string) string {
 		t.Fatalf("%v: %v\n%s", argv, err, out)
 	}
 	return string(out)
-}
-
-func lookTar(t *testing.T, file string) map[string]seen {
-	t.Helper()
-	found := map[string]seen{}
-	err := eachEntry(t.Context(), file, func(_ int, header *tar.Header, content io.Reader) error {
-		mode := header.FileInfo().Mode()
-		s := seen{mode.Type(), mode &^ fs.ModeType, uint32(header.Uid), uint32(header.Gid), header.Linkname}
-		switch header.Typeflag {
-		case tar.TypeReg:
-			hash := sha256.New()
-			if _, err := io.Copy(hash, content); err != nil {
-				return err
-			}
-			s.Content = fmt.Sprintf("%x", hash.Sum(nil))
-		case tar.TypeLink:
-			s = found[entryName(header.Linkname)]
-		}
-		found[entryName(header.Name)] = s
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-func lookDirectory(t *testing.T, directory string) map[string]seen {
-	t.Helper()
-	found := map[string]seen{}
-	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		stat := info.Sys().(*syscall.Stat_t)
-		s := seen{info.Mode().Type(), info.Mode() &^ fs.ModeType, stat.Uid, stat.Gid, ""}
-		switch {
-		case info.Mode().IsRegular():
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			s.Content = fmt.Sprintf("%x", sha256.Sum256(content))
-		case info.Mode()&fs.ModeSymlink != 0:
-			if s.Content, err = os.Readlink(path); err != nil {
-				return err
-			}
-		}
-		name, err := filepath.Rel(directory, path)
-		found[name] = s
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-func differences(t *testing.T, a, b map[string]seen) {
-	t.Helper()
-	for name := range a {
-		if a[name] != b[name] {
-			t.Logf("%s: %+v and %+v", name, a[name], b[name])
-		}
-	}
-	for name := range b {
-		if _, ok := a[name]; !ok {
-			t.Logf("%s only in the second", name)
-		}
-	}
 }

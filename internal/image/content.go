@@ -7,7 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
-
+	"tare/internal/image/rootfs"
+	"tare/internal/image/tool"
 	"tare/internal/linux/userns"
 )
 
@@ -19,8 +20,8 @@ func (i *Image) Unpack(ctx context.Context, directory, to string) error {
 	}
 	name := strings.Trim(directory, "/")
 	var found *tar.Header
-	err := eachEntry(ctx, i.Tar(), func(_ int, header *tar.Header, _ io.Reader) error {
-		if header.Typeflag == tar.TypeDir && entryName(header.Name) == name {
+	err := rootfs.Each(ctx, i.Tar(), func(_ int, header *tar.Header, _ io.Reader) error {
+		if header.Typeflag == tar.TypeDir && rootfs.EntryName(header.Name) == name {
 			found = header
 		}
 		return nil
@@ -28,15 +29,15 @@ func (i *Image) Unpack(ctx context.Context, directory, to string) error {
 	if err != nil || found == nil {
 		return err
 	}
-	one := tool{argv: i.extract(to, "--same-owner")}
+	one := tool.Call{Argv: i.extract(to, "--same-owner")}
 	if os.Geteuid() != 0 {
 		ids := userns.Own()
-		if one.mapped = &ids; ids.Alone != "" {
-			one.argv = i.extract(to, "--no-same-owner")
+		if one.Mapped = &ids; ids.Alone != "" {
+			one.Argv = i.extract(to, "--no-same-owner")
 		}
 	}
-	one.argv = append(one.argv, "--anchored", "--no-wildcards", fmt.Sprintf("--strip-components=%d", strings.Count(name, "/")+1), "--", found.Name)
-	if _, err = one.run(ctx); err == nil && os.Geteuid() == 0 {
+	one.Argv = append(one.Argv, "--anchored", "--no-wildcards", fmt.Sprintf("--strip-components=%d", strings.Count(name, "/")+1), "--", found.Name)
+	if _, err = one.Run(ctx); err == nil && os.Geteuid() == 0 {
 		err = os.Lchown(to, found.Uid, found.Gid)
 	}
 	if err == nil {

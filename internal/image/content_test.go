@@ -3,6 +3,7 @@ package image
 import (
 	"os"
 	"path/filepath"
+	"tare/internal/testing/imagetest"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -13,8 +14,8 @@ import (
 func TestADirectoryOfAnImageIsUnpackedWithItsContent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "image.tar")
 	// A directory can have a name that tar would take for an option.
-	layer := must(tarball.LayerFromFile(writeLayer(t, t.TempDir(), "--version/", "--version/d=4")))
-	layers := must(mutate.AppendLayers(twoLayers(t), layer))
+	layer := imagetest.Must(tarball.LayerFromFile(imagetest.Layer(t, t.TempDir(), "--version/", "--version/d=4")))
+	layers := imagetest.Must(mutate.AppendLayers(twoLayers(t), layer))
 	if err := tarball.WriteToFile(file, name.MustParseReference("localhost/x"), layers); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-
+	"tare/internal/image/rootfs"
+	"tare/internal/image/store"
+	"tare/internal/image/tool"
 	"tare/internal/linux/userns"
 )
 
@@ -27,15 +29,15 @@ func (i *Image) Directory(ctx context.Context) (string, error) {
 		unpack = func(ctx context.Context, to string) error { return i.unpackMapped(ctx, to, ids) }
 	}
 	dir := i.path(form)
-	err := i.store.once(ctx, form+"-"+short(i.Digest), dir, func(temporary string) error {
+	err := i.store.files.Once(ctx, form+"-"+store.Short(i.Digest), dir, func(temporary string) error {
 		if err := os.Mkdir(temporary, 0o755); err != nil {
-			return explain(err)
+			return store.Explain(err)
 		}
 		packed, err := os.Stat(i.Tar())
 		if err != nil {
 			return err
 		}
-		if err := room(temporary, packed.Size()); err != nil {
+		if err := rootfs.Room(temporary, packed.Size()); err != nil {
 			return err
 		}
 		return unpack(ctx, temporary)
@@ -63,7 +65,7 @@ func (i *Image) extract(to string, more ...string) []string {
 }
 
 func (i *Image) unpack(ctx context.Context, to string) error {
-	_, err := tool{argv: i.extract(to, "--same-owner")}.run(ctx)
+	_, err := tool.Call{Argv: i.extract(to, "--same-owner")}.Run(ctx)
 	return err
 }
 
@@ -79,7 +81,7 @@ func (i *Image) unpackMapped(ctx context.Context, to string, ids userns.IDs) err
 	for _, name := range nodes {
 		argv = append(argv, "--exclude="+name)
 	}
-	if _, err = (tool{argv: argv, mapped: &ids}).run(ctx); err != nil {
+	if _, err = (tool.Call{Argv: argv, Mapped: &ids}).Run(ctx); err != nil {
 		return fmt.Errorf("unpacking it in a user namespace with the users %s: %w", ids, err)
 	}
 	return nil
@@ -88,7 +90,7 @@ func (i *Image) unpackMapped(ctx context.Context, to string, ids userns.IDs) err
 // deviceNodes lists the image's device nodes, and hard links to them.
 func (i *Image) deviceNodes(ctx context.Context) (names []string, err error) {
 	nodes := map[string]bool{}
-	err = eachEntry(ctx, i.Tar(), func(_ int, header *tar.Header, _ io.Reader) error {
+	err = rootfs.Each(ctx, i.Tar(), func(_ int, header *tar.Header, _ io.Reader) error {
 		switch {
 		case header.Typeflag == tar.TypeChar, header.Typeflag == tar.TypeBlock, header.Typeflag == tar.TypeLink && nodes[header.Linkname]:
 			nodes[header.Name] = true

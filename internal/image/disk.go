@@ -8,6 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"tare/internal/image/recipe"
+	"tare/internal/image/rootfs"
+	"tare/internal/image/store"
+	"tare/internal/image/tool"
 )
 
 // Disk returns an ext4 file system in a raw file. It must not be written to.
@@ -16,14 +20,14 @@ func (i *Image) Disk(ctx context.Context) (string, error) {
 		return "", err
 	}
 	disk := i.path("disk.ext4")
-	if exists(disk) {
+	if store.Exists(disk) {
 		return disk, nil
 	}
 	dir, err := i.asRoot(ctx)
 	if err != nil {
 		return "", err
 	}
-	err = i.store.once(ctx, "disk-"+short(i.Digest), disk, func(temporary string) error {
+	err = i.store.files.Once(ctx, "disk-"+store.Short(i.Digest), disk, func(temporary string) error {
 		return makeDisk(ctx, dir, temporary, i.Digest)
 	})
 	if err != nil {
@@ -39,22 +43,22 @@ func (i *Image) Disk(ctx context.Context) (string, error) {
 func makeDisk(ctx context.Context, dir, disk, digest string) error {
 	blocks, files, err := measure(dir)
 	if err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
-	if err := room(filepath.Dir(disk), blocks); err != nil {
+	if err := rootfs.Room(filepath.Dir(disk), blocks); err != nil {
 		return err
 	}
 	size := diskSize(blocks)
 	file, err := os.OpenFile(disk, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
 	err = file.Truncate(size) // sparse: only what is used takes space
 	if closing := file.Close(); err == nil {
 		err = closing
 	}
 	if err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
 	argv := []string{
 		// Explicit, since mke2fs uses small blocks on small disks.
@@ -69,10 +73,10 @@ func makeDisk(ctx context.Context, dir, disk, digest string) error {
 	if inodes := files + files/4 + 16384; inodes > size/16384 {
 		argv = append(argv, "-N", fmt.Sprint(inodes))
 	}
-	_, err = tool{
-		argv: append(argv, disk),
-		env:  []string{"SOURCE_DATE_EPOCH=" + epoch, "E2FSPROGS_FAKE_TIME=" + epoch},
-	}.run(ctx)
+	_, err = tool.Call{
+		Argv: append(argv, disk),
+		Env:  []string{"SOURCE_DATE_EPOCH=" + recipe.Epoch, "E2FSPROGS_FAKE_TIME=" + recipe.Epoch},
+	}.Run(ctx)
 	return err
 }
 

@@ -7,40 +7,19 @@
 package image
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"tare/internal/image/kernel"
+	"tare/internal/image/origin"
+	"tare/internal/image/recipe"
+	"tare/internal/image/store"
 )
-
-// Recipe describes a root file system of Debian or Ubuntu packages.
-type Recipe struct {
-	// Suite of the distribution; "" is the host's.
-	Suite string `yaml:"suite" json:"suite,omitempty"`
-	// Components are added to those of the host's sources of its distribution,
-	// for this image only: contrib, non-free, universe.
-	Components []string `yaml:"components" json:"components,omitempty"`
-	Packages   []string `yaml:"packages" json:"packages,omitempty"`
-	// Fetch are pinned dependencies that are not packages.
-	Fetch []Fetch `yaml:"fetch" json:"fetch,omitempty"`
-	Files []File  `yaml:"files" json:"files,omitempty"`
-	// Commands are run by /bin/sh in the root file system, after the files are
-	// installed; each must exit with 0.
-	Commands []string `yaml:"commands" json:"commands,omitempty"`
-}
-
-// File is one file of a recipe.
-type File struct {
-	Path    string `yaml:"path" json:"path"`
-	Mode    uint32 `yaml:"mode" json:"mode,omitempty"` // 0 is 0644
-	Content string `yaml:"content" json:"content"`
-	// From is a file of this machine with the content, from the directory of the file
-	// that has the recipe; ReadFiles reads it.
-	From string `yaml:"from" json:"-"`
-}
 
 // Source is the origin of an image: exactly one field is set.
 type Source struct {
-	Recipe *Recipe `yaml:"recipe" json:"recipe,omitempty"`
+	Recipe *recipe.Recipe `yaml:"recipe" json:"recipe,omitempty"`
 	// Reference is an OCI image: "debian:12" or "registry/name:tag" from a
 	// registry, "docker-daemon:NAME", "oci:DIRECTORY[:TAG]", "tar:FILE".
 	Reference string `yaml:"reference" json:"reference,omitempty"`
@@ -60,15 +39,16 @@ type Image struct {
 	Dir string
 	// Config is how the image says that it is started; empty if it was built from a
 	// recipe.
-	Config Config
+	Config origin.Config
 
-	store  *Store
-	kernel Kernel // that it boots with
+	store     *Store
+	boots     kernel.Choice // of a kernel
+	ownKernel bool          // it boots with its own instead
 }
 
 // path returns the path of a file in the image's directory of the store.
 func (i *Image) path(name string) string {
-	return i.store.path("images", hexOf(i.Digest), name)
+	return i.store.files.Path("images", hexOf(i.Digest), name)
 }
 
 // Tar returns the root file system's tar, whose SHA-256 is the digest.
@@ -77,8 +57,8 @@ func (i *Image) Tar() string { return i.path("rootfs.tar") }
 // Packages returns the Debian packages, one "name version architecture" per
 // line; "" if the image was not built from a recipe.
 func (i *Image) Packages() string {
-	if path := i.path("packages"); exists(path) {
-		return readText(path)
+	if path := i.path("packages"); store.Exists(path) {
+		return store.ReadText(path)
 	}
 	return ""
 }
@@ -88,11 +68,32 @@ func (i *Image) check() error {
 	if i.store == nil {
 		return fmt.Errorf("image %s belongs to no store: get it with Store.Get", i.Name)
 	}
-	if !exists(i.Tar()) {
+	if !store.Exists(i.Tar()) {
 		return fmt.Errorf("image %s (%s) is no longer in the store %s: it was removed; start again to rebuild it",
-			i.Name, short(i.Digest), filepath.Dir(filepath.Dir(i.path(""))))
+			i.Name, store.Short(i.Digest), filepath.Dir(filepath.Dir(i.path(""))))
 	}
 	return nil
+}
+
+// Guest returns the kernel and initramfs that boot this image's disk in a VM.
+func (i *Image) Guest(ctx context.Context, agentProgram string, progress func(string)) (*kernel.Guest, error) {
+	if err := i.check(); err != nil {
+		return nil, err
+	}
+	choice, err := i.kernel(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return kernel.NewGuest(ctx, i.store.files, choice, agentProgram, progress)
+}
+
+// kernel is the choice of the kernel that it boots with.
+func (i *Image) kernel(ctx context.Context) (kernel.Choice, error) {
+	if !i.ownKernel {
+		return i.boots, nil
+	}
+	root, err := i.asRoot(ctx)
+	return kernel.Choice{Name: i.Name, Root: root}, err
 }
 
 // Store returns the store that the image is in.

@@ -11,10 +11,10 @@ import (
 	"sort"
 	"strings"
 	"syscall"
-	"time"
-
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
+	"tare/internal/image/store"
+	"time"
 )
 
 // Entry is one image in the store.
@@ -34,9 +34,9 @@ var forms = map[string]string{"rootfs.tar": "tar", "folder": "folder", "disk.ext
 
 // List returns the images of the store, the newest first.
 func (s *Store) List() ([]Entry, error) {
-	directories, err := os.ReadDir(s.path("images"))
+	directories, err := os.ReadDir(s.files.Path("images"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("image store: %w", explain(err))
+		return nil, fmt.Errorf("image store: %w", store.Explain(err))
 	}
 	names := s.names()
 	entries := []Entry{}
@@ -45,8 +45,8 @@ func (s *Store) List() ([]Entry, error) {
 			continue // being made, or being removed
 		}
 		digest := "sha256:" + f.Name()
-		dir := s.path("images", f.Name())
-		e := Entry{Digest: digest, Names: names[digest], Forms: map[string]quantity.Bytes{}, Made: modified(filepath.Join(dir, "rootfs.tar"))}
+		dir := s.files.Path("images", f.Name())
+		e := Entry{Digest: digest, Names: names[digest], Forms: map[string]quantity.Bytes{}, Made: store.Modified(filepath.Join(dir, "rootfs.tar"))}
 		parts, err := os.ReadDir(dir)
 		if err != nil {
 			continue // removed meanwhile
@@ -73,7 +73,7 @@ func (s *Store) names() map[string][]string {
 	names := map[string][]string{}
 	for _, path := range s.records() {
 		var r record
-		if json.Unmarshal([]byte(readText(path)), &r) == nil && !slices.Contains(names[r.Digest], r.Name) {
+		if json.Unmarshal([]byte(store.ReadText(path)), &r) == nil && !slices.Contains(names[r.Digest], r.Name) {
 			names[r.Digest] = append(names[r.Digest], r.Name)
 		}
 	}
@@ -84,8 +84,8 @@ func (s *Store) names() map[string][]string {
 }
 
 func (s *Store) records() []string {
-	recipes, _ := filepath.Glob(s.path("recipes", "*.json"))
-	references, _ := filepath.Glob(s.path("references", "*.json"))
+	recipes, _ := filepath.Glob(s.files.Path("recipes", "*.json"))
+	references, _ := filepath.Glob(s.files.Path("references", "*.json"))
 	return append(recipes, references...)
 }
 
@@ -100,7 +100,7 @@ func (s *Store) Stored(prefix string) (*Image, error) {
 			return s.image(*r), nil
 		}
 	}
-	return nil, &PrefixError{fmt.Sprintf("no recipe or reference in the store %s leads to image %s any more: run the study again", s.dir, found.Digest)}
+	return nil, &PrefixError{fmt.Sprintf("no recipe or reference in the store %s leads to image %s any more: run the study again", s.files.Path(), found.Digest)}
 }
 
 // PrefixDigits is how many digits of a digest name an image at the least.
@@ -124,7 +124,7 @@ func (s *Store) Find(prefix string) (Entry, error) {
 	case len(entries) == 1 && enough:
 		return entries[0], nil
 	case len(entries) == 0:
-		return Entry{}, &PrefixError{fmt.Sprintf("there is no image %q in the store %s; `tare ls images` lists them", prefix, s.dir)}
+		return Entry{}, &PrefixError{fmt.Sprintf("there is no image %q in the store %s; `tare ls images` lists them", prefix, s.files.Path())}
 	}
 	problem := fmt.Sprintf("%d images begin with it", len(entries))
 	if !enough {
@@ -136,32 +136,32 @@ func (s *Store) Find(prefix string) (Entry, error) {
 
 // Remove deletes an image and all its forms from the store.
 func (s *Store) Remove(digest string) error {
-	dir := s.path("images", hexOf(digest))
-	if err := noMounts(dir); err != nil {
-		return fmt.Errorf("image %s is in use: %w", short(digest), err)
+	dir := s.files.Path("images", hexOf(digest))
+	if err := store.NoMounts(dir); err != nil {
+		return fmt.Errorf("image %s is in use: %w", store.Short(digest), err)
 	}
-	unlock, ok := s.idle("removing-" + short(digest))
+	unlock, ok := s.files.Idle("removing-" + store.Short(digest))
 	if !ok {
-		return fmt.Errorf("image %s is being removed by another process", short(digest))
+		return fmt.Errorf("image %s is being removed by another process", store.Short(digest))
 	}
 	defer unlock()
 	// Renamed first, so that no process finds a partly deleted image.
-	gone := s.path("images", ".removing-"+short(digest))
-	if err := discard(gone); err != nil {
-		return fmt.Errorf("image %s: %w", short(digest), err)
+	gone := s.files.Path("images", ".removing-"+store.Short(digest))
+	if err := store.Discard(gone); err != nil {
+		return fmt.Errorf("image %s: %w", store.Short(digest), err)
 	}
 	if err := os.Rename(dir, gone); err != nil {
-		return fmt.Errorf("image %s: %w", short(digest), explain(err))
+		return fmt.Errorf("image %s: %w", store.Short(digest), store.Explain(err))
 	}
 	for _, path := range s.records() {
 		var r record
-		if json.Unmarshal([]byte(readText(path)), &r) == nil && r.Digest == digest {
+		if json.Unmarshal([]byte(store.ReadText(path)), &r) == nil && r.Digest == digest {
 			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("image %s: %w", short(digest), explain(err))
+				return fmt.Errorf("image %s: %w", store.Short(digest), store.Explain(err))
 			}
 		}
 	}
-	if err := discard(gone); err != nil {
+	if err := store.Discard(gone); err != nil {
 		return err
 	}
 	s.forgetMachines()
@@ -173,20 +173,20 @@ func (s *Store) removeFetched() error {
 	used := map[string]bool{}
 	for _, path := range s.records() {
 		var r record
-		if json.Unmarshal([]byte(readText(path)), &r) != nil || r.Recipe == nil {
+		if json.Unmarshal([]byte(store.ReadText(path)), &r) != nil || r.Recipe == nil {
 			continue
 		}
 		for _, f := range r.Recipe.Fetch {
-			used[f.key(debArchitecture())+".tar"] = true
+			used[f.Kept()] = true
 		}
 	}
-	kept, _ := filepath.Glob(s.path("fetched", "*.tar"))
+	kept, _ := filepath.Glob(s.files.Path("fetched", "*.tar"))
 	for _, path := range kept {
 		if used[filepath.Base(path)] {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("fetched dependencies: %w", explain(err))
+			return fmt.Errorf("fetched dependencies: %w", store.Explain(err))
 		}
 	}
 	return nil
@@ -200,23 +200,23 @@ func (s *Store) Sweep() ([]string, error) {
 		"images/.building-*":         func(key, _ string) string { return "recipe-" + key },
 		"images/.pulling-*":          func(key, _ string) string { return "reference-" + key },
 		"images/.removing-*":         func(key, _ string) string { return "removing-" + key },
-		"images/.making-*":           func(key, _ string) string { return "image-" + short(key) },
-		"images/*/.making-folder*":   func(key, dir string) string { return key + "-" + short(dir) },
-		"images/*/.making-disk.ext4": func(_, dir string) string { return "disk-" + short(dir) },
+		"images/.making-*":           func(key, _ string) string { return "image-" + store.Short(key) },
+		"images/*/.making-folder*":   func(key, dir string) string { return key + "-" + store.Short(dir) },
+		"images/*/.making-disk.ext4": func(_, dir string) string { return "disk-" + store.Short(dir) },
 		"fetched/.making-*":          func(key, _ string) string { return "fetch-" + strings.TrimSuffix(key, ".work") },
 		"kernels/.making-*":          func(string, string) string { return "kernel" },
 		"kernels/.apt-*":             func(key, _ string) string { return "apt-" + key },
 		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },
 		"machines/.making-*":         func(key, _ string) string { return "machine-" + strings.TrimSuffix(key, ".content") },
 	} {
-		leftovers, _ := filepath.Glob(s.path(filepath.FromSlash(pattern)))
+		leftovers, _ := filepath.Glob(s.files.Path(filepath.FromSlash(pattern)))
 		for _, path := range leftovers {
 			_, key, _ := strings.Cut(filepath.Base(path), "-")
-			unlock, ok := s.idle(lock(key, filepath.Base(filepath.Dir(path))))
+			unlock, ok := s.files.Idle(lock(key, filepath.Base(filepath.Dir(path))))
 			if !ok {
 				continue
 			}
-			err := discard(path)
+			err := store.Discard(path)
 			unlock()
 			if err != nil {
 				return swept, err

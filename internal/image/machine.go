@@ -10,6 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"tare/internal/image/recipe"
+	"tare/internal/image/store"
+	"tare/internal/image/tool"
 	"time"
 )
 
@@ -19,8 +22,8 @@ var machinePackages = []string{"iproute2", "kmod"}
 
 // MachineRecipe returns the root file system of a machine in which the programs
 // of these packages can run.
-func MachineRecipe(packages []string) Recipe {
-	return Recipe{Packages: append(append([]string{}, machinePackages...), packages...)}
+func MachineRecipe(packages []string) recipe.Recipe {
+	return recipe.Recipe{Packages: append(append([]string{}, machinePackages...), packages...)}
 }
 
 // MachineDisk is a sparse raw disk with what a machine needs in addition to its
@@ -53,7 +56,11 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 		return "", err
 	}
 	s := d.Image.store
-	kernel, err := s.kernel(ctx, d.Machine.kernel, progress)
+	choice, err := d.Machine.kernel(ctx)
+	if err != nil {
+		return "", err
+	}
+	kernel, err := choice.Find(ctx, s.files, progress)
 	if err != nil {
 		return "", err
 	}
@@ -61,18 +68,18 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(kernel.dir + "\x00" + d.Key))
+	sum := sha256.Sum256([]byte(kernel.Dir + "\x00" + d.Key))
 	name := machineName(d.Image.Digest) + hex.EncodeToString(sum[:8])
-	file := s.path("machines", name)
-	err = s.once(ctx, "machine-"+name, file, func(temporary string) error {
+	file := s.files.Path("machines", name)
+	err = s.files.Once(ctx, "machine-"+name, file, func(temporary string) error {
 		staging := temporary + ".content"
 		defer os.RemoveAll(staging)
-		release, _, _ := strings.Cut(kernel.version, " ")
-		store := filepath.Join(staging, d.Store, "images", hexOf(d.Image.Digest))
+		release, _, _ := strings.Cut(kernel.Version, " ")
+		images := filepath.Join(staging, d.Store, "images", hexOf(d.Image.Digest))
 		err := errors.Join(
-			link(ctx, filepath.Join(kernel.dir, "modules"), filepath.Join(staging, "modules", release)),
-			link(ctx, d.Image.Tar(), filepath.Join(store, filepath.Base(d.Image.Tar()))),
-			link(ctx, dir, filepath.Join(store, filepath.Base(dir))))
+			link(ctx, filepath.Join(kernel.Dir, "modules"), filepath.Join(staging, "modules", release)),
+			link(ctx, d.Image.Tar(), filepath.Join(images, filepath.Base(d.Image.Tar()))),
+			link(ctx, dir, filepath.Join(images, filepath.Base(dir))))
 		for at, from := range d.Programs {
 			err = errors.Join(err, copyProgram(from, filepath.Join(staging, at)))
 		}
@@ -82,7 +89,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 		}
 		info, err := os.Stat(d.Image.Tar())
 		if err != nil {
-			return explain(err)
+			return store.Explain(err)
 		}
 		if err := machineFileSystem(ctx, staging, temporary, 6*info.Size()+machineRoom); err != nil {
 			return err
@@ -100,19 +107,19 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 }
 
 // machineName is the prefix of the names of disks with an image.
-func machineName(digest string) string { return short(digest) + "-" }
+func machineName(digest string) string { return store.Short(digest) + "-" }
 
 // forgetMachines removes disks that were not used for a month, and those whose
 // image is gone.
 func (s *Store) forgetMachines() {
-	files, _ := filepath.Glob(s.path("machines", "*"))
+	files, _ := filepath.Glob(s.files.Path("machines", "*"))
 	for _, file := range files {
 		if strings.HasPrefix(filepath.Base(file), ".") {
 			continue // being made
 		}
 		held, _, _ := strings.Cut(filepath.Base(file), "-")
-		there, _ := filepath.Glob(s.path("images", held+"*"))
-		if len(there) == 0 || time.Since(modified(file)) > 30*24*time.Hour {
+		there, _ := filepath.Glob(s.files.Path("images", held+"*"))
+		if len(there) == 0 || time.Since(store.Modified(file)) > 30*24*time.Hour {
 			_ = os.Remove(file)
 		}
 	}
@@ -120,14 +127,14 @@ func (s *Store) forgetMachines() {
 
 func machineFileSystem(ctx context.Context, content, file string, size int64) error {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
 	if err := os.Truncate(file, size); err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
 	// Holes read as zeros: nothing is initialized in the background.
-	_, err := tool{argv: []string{"mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-L", "machine",
-		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard,root_owner=0:0", "-d", content, file}}.run(ctx)
+	_, err := tool.Call{Argv: []string{"mke2fs", "-q", "-F", "-t", "ext4", "-m", "0", "-L", "machine",
+		"-E", "lazy_itable_init=1,lazy_journal_init=1,discard,root_owner=0:0", "-d", content, file}}.Run(ctx)
 	return err
 }
 
@@ -141,21 +148,21 @@ func listModules(ctx context.Context, modules string) error {
 	root := modules + ".root"
 	defer os.RemoveAll(root)
 	if err := os.MkdirAll(filepath.Join(root, "lib"), 0o755); err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
 	if err := os.Symlink(filepath.Dir(modules), filepath.Join(root, "lib", "modules")); err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
-	_, err := tool{argv: []string{"depmod", "-b", root, filepath.Base(modules)}}.run(ctx)
+	_, err := tool.Call{Argv: []string{"depmod", "-b", root, filepath.Base(modules)}}.Run(ctx)
 	return err
 }
 
 // link makes a file or tree available at another path with hard links.
 func link(ctx context.Context, from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return explain(err)
+		return store.Explain(err)
 	}
-	_, err := tool{argv: []string{"cp", "--archive", "--link", from, to}}.run(ctx)
+	_, err := tool.Call{Argv: []string{"cp", "--archive", "--link", from, to}}.Run(ctx)
 	return err
 }
 
@@ -167,5 +174,5 @@ func copyProgram(from, to string) error {
 	if err == nil {
 		err = os.WriteFile(to, content, 0o755)
 	}
-	return explain(err)
+	return store.Explain(err)
 }

@@ -86,16 +86,3 @@ func (l *rootLayer) Compressed() (io.ReadCloser, error)   { return os.Open(l.pat
 func (l *rootLayer) Uncompressed() (io.ReadCloser, error) { return os.Open(l.path) }
 func (l *rootLayer) Size() (int64, error)                 { return l.size, nil }
 func (l *rootLayer) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
-
-// contextReader makes a long copy cancelable.
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
-}

@@ -10,11 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tare/internal/image/rootfs"
+	"tare/internal/testing/imagetest"
 	"testing"
-
-	"golang.org/x/sys/unix"
-
-	"tare/internal/testing/needs"
 )
 
 // received is what a store says to a root file system under a digest; "" for its own.
@@ -40,46 +38,21 @@ func received(t *testing.T, ctx context.Context, data []byte, digest string) (*I
 	return img, err
 }
 
-// It is on the disk when it is checked, and the check writes nothing.
-func TestARootFileSystemThatFitsOnceIsReceived(t *testing.T) {
-	needs.Root(t)
-	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	file, err := os.Create(filepath.Join(disk, "rootfs.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := flatten(t.Context(), []string{writeLayer(t, t.TempDir(), "large="+strings.Repeat("x", 700<<10))}, file, plenty())
-	if err := errors.Join(err, file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if err := normal(t.Context(), file.Name(), digest); err != nil {
-		t.Error(err)
-	}
-}
-
 // What somebody else packed is unpacked by root later.
 func TestARootFileSystemThatTareDidNotPackIsNotReceived(t *testing.T) {
 	layer := func(entries ...string) []byte {
-		data, err := os.ReadFile(writeLayer(t, t.TempDir(), entries...))
+		data, err := os.ReadFile(imagetest.Layer(t, t.TempDir(), entries...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return data
 	}
 	flat := func(entries ...string) []byte {
-		var b bytes.Buffer
-		if _, err := flatten(t.Context(), []string{writeLayer(t, t.TempDir(), entries...)}, &b, plenty()); err != nil {
+		file := filepath.Join(t.TempDir(), "rootfs.tar")
+		if _, err := rootfs.Write(t.Context(), file, []string{imagetest.Layer(t, t.TempDir(), entries...)}); err != nil {
 			t.Fatal(err)
 		}
-		return b.Bytes()
+		return imagetest.Must(os.ReadFile(file))
 	}
 	sound := flat("etc/", "etc/passwd=root", "usr->etc", "same==etc/passwd")
 	if img, err := received(t, t.Context(), sound, ""); err != nil {

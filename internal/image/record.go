@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"tare/internal/image/origin"
+	"tare/internal/image/recipe"
+	"tare/internal/image/store"
 )
 
 // record is the store's entry of a source: the image that it resolved to.
@@ -15,12 +18,12 @@ type record struct {
 	Env    []string `json:"env,omitempty"`
 	Dir    string   `json:"dir,omitempty"`
 	// Config of a reference; nil in a record of a version that did not keep it.
-	Config *Config `json:"config,omitempty"`
+	Config *origin.Config `json:"config,omitempty"`
 	// Source is the digest of what the reference pointed to, in the registry,
 	// daemon or archive.
 	Source string `json:"source,omitempty"`
 	// Recipe is stored for users who want to know what an image is.
-	Recipe *Recipe `json:"recipe,omitempty"`
+	Recipe *recipe.Recipe `json:"recipe,omitempty"`
 }
 
 // readRecord reads a record whose image is still in the store, nil if there is
@@ -31,7 +34,7 @@ func (s *Store) readRecord(path string) *record {
 		return nil
 	}
 	var r record
-	if json.Unmarshal(text, &r) != nil || !exists(s.image(r).Tar()) {
+	if json.Unmarshal(text, &r) != nil || !store.Exists(s.image(r).Tar()) {
 		return nil
 	}
 	return &r
@@ -43,9 +46,9 @@ func (s *Store) writeRecord(path string, r record) error {
 	if err != nil {
 		panic(err) // strings always marshal
 	}
-	return replace(path, func(temporary string) error {
+	return store.Replace(path, func(temporary string) error {
 		if err := os.WriteFile(temporary, append(text, '\n'), 0o644); err != nil {
-			return fmt.Errorf("image store: %w", explain(err))
+			return fmt.Errorf("image store: %w", store.Explain(err))
 		}
 		return nil
 	})
@@ -62,23 +65,18 @@ func (s *Store) image(r record) *Image {
 // adopt moves a finished tar, and the files next to it, into the store under its
 // digest.
 func (s *Store) adopt(work string, digest string) error {
-	target := s.path("images", hexOf(digest))
-	if exists(filepath.Join(target, "rootfs.tar")) {
+	target := s.files.Path("images", hexOf(digest))
+	if store.Exists(filepath.Join(target, "rootfs.tar")) {
 		return nil // another source made the same bytes
 	}
 	err := os.Rename(work, target)
-	if err != nil && exists(filepath.Join(target, "rootfs.tar")) {
+	if err != nil && store.Exists(filepath.Join(target, "rootfs.tar")) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("image store: %w", explain(err))
+		return fmt.Errorf("image store: %w", store.Explain(err))
 	}
 	return nil
 }
 
 func hexOf(digest string) string { return strings.TrimPrefix(digest, "sha256:") }
-
-func readText(path string) string {
-	text, _ := os.ReadFile(path)
-	return string(text)
-}

@@ -7,18 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"tare/internal/image/origin"
+	"tare/internal/testing/imagetest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"tare/internal/testing/needs"
+
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -26,8 +30,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/moby/moby/client"
-
-	"tare/internal/testing/needs"
 )
 
 // twoLayers is an image whose second layer removes, replaces and adds.
@@ -39,7 +41,7 @@ func twoLayers(t *testing.T) v1.Image {
 		{"etc/", "etc/a=1", "etc/b=1", "bin/", "bin/tool=elf", "bin/alias==bin/tool"},
 		{"etc/", "etc/.wh.a", "etc/b=2", "etc/c=3"},
 	} {
-		layer, err := tarball.LayerFromFile(writeLayer(t, directory, entries...))
+		layer, err := tarball.LayerFromFile(imagetest.Layer(t, directory, entries...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,8 +49,8 @@ func twoLayers(t *testing.T) v1.Image {
 			t.Fatal(err)
 		}
 	}
-	config := must(img.ConfigFile()).DeepCopy()
-	config.OS, config.Architecture = platform.OS, platform.Architecture
+	config := imagetest.Must(img.ConfigFile()).DeepCopy()
+	config.OS, config.Architecture = origin.Platform.OS, origin.Platform.Architecture
 	config.Config.Env = []string{"PATH=/bin", "LANG=C"}
 	config.Config.WorkingDir = "/etc"
 	config.Config.Entrypoint, config.Config.Cmd, config.Config.User = []string{"/bin/tool"}, []string{"serve"}, "7:8"
@@ -56,12 +58,12 @@ func twoLayers(t *testing.T) v1.Image {
 	config.Config.Volumes = map[string]struct{}{"/var/lib/tool": {}}
 	config.Config.StopSignal = "quit"
 	config.Config.Healthcheck = &v1.HealthConfig{Test: []string{"CMD", "tool", "ping"}}
-	return must(mutate.ConfigFile(img, config))
+	return imagetest.Must(mutate.ConfigFile(img, config))
 }
 
 var twoLayersFlat = []string{"bin/", "bin/alias=elf", "bin/tool=elf", "etc/", "etc/b=2", "etc/c=3"}
 
-var twoLayersConfig = Config{
+var twoLayersConfig = origin.Config{
 	Entrypoint: []string{"/bin/tool"}, Cmd: []string{"serve"}, User: "7:8", Ports: []string{"53/udp", "80/tcp"},
 	Volumes: []string{"/var/lib/tool"}, StopSignal: "SIGQUIT", Health: []string{"CMD", "tool", "ping"},
 }
@@ -97,11 +99,11 @@ func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
 
 	host, _, _ := loopRegistry(t)
 	inRegistry := host + "/team/app:1"
-	if err := remote.Write(must(name.ParseReference(inRegistry)), img); err != nil {
+	if err := remote.Write(imagetest.Must(name.ParseReference(inRegistry)), img); err != nil {
 		t.Fatal(err)
 	}
 	layoutDirectory := filepath.Join(directory, "layout")
-	path := must(layout.Write(layoutDirectory, empty.Index))
+	path := imagetest.Must(layout.Write(layoutDirectory, empty.Index))
 	if err := path.AppendImage(img, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "one"})); err != nil {
 		t.Fatal(err)
 	}
@@ -109,12 +111,12 @@ func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := filepath.Join(directory, "saved.tar")
-	if err := tarball.WriteToFile(saved, must(name.NewTag("team/app:1")), img); err != nil {
+	if err := tarball.WriteToFile(saved, imagetest.Must(name.NewTag("team/app:1")), img); err != nil {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(directory, "archive.tar")
 	single := filepath.Join(directory, "single")
-	if err := must(layout.Write(single, empty.Index)).AppendImage(img); err != nil {
+	if err := imagetest.Must(layout.Write(single, empty.Index)).AppendImage(img); err != nil {
 		t.Fatal(err)
 	}
 	tarDirectory(t, single, archive)
@@ -138,16 +140,16 @@ func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
 			if diff := cmp.Diff(twoLayersConfig, got.Config); diff != "" {
 				t.Errorf("how it is started: want - got +:\n%s", diff)
 			}
-			file := must(os.Open(got.Tar()))
+			file := imagetest.Must(os.Open(got.Tar()))
 			defer file.Close()
-			if diff := cmp.Diff(twoLayersFlat, readBack(t, file)); diff != "" {
+			if diff := cmp.Diff(twoLayersFlat, imagetest.Entries(t, file)); diff != "" {
 				t.Errorf("want - got +:\n%s", diff)
 			}
-			described, err := Describe(t.Context(), reference)
+			described, err := origin.Describe(t.Context(), reference)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := &Description{Config: twoLayersConfig, Env: []string{"PATH=/bin", "LANG=C"}, Dir: "/etc"}
+			want := &origin.Description{Config: twoLayersConfig, Env: []string{"PATH=/bin", "LANG=C"}, Dir: "/etc"}
 			if diff := cmp.Diff(want, described); diff != "" {
 				t.Errorf("its description: want - got +:\n%s", diff)
 			}
@@ -158,11 +160,11 @@ func TestEveryKindOfReferenceGivesTheSameImage(t *testing.T) {
 func TestAnImageOfSeveralPlatformsGivesThisHosts(t *testing.T) {
 	host, _, _ := loopRegistry(t)
 	reference := host + "/app"
-	other := must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "other"}))
+	other := imagetest.Must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: "other"}))
 	index := mutate.AppendManifests(empty.Index,
 		mutate.IndexAddendum{Add: other, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: "other"}}},
-		mutate.IndexAddendum{Add: twoLayers(t), Descriptor: v1.Descriptor{Platform: &platform}})
-	if err := remote.WriteIndex(must(name.ParseReference(reference)), index); err != nil {
+		mutate.IndexAddendum{Add: twoLayers(t), Descriptor: v1.Descriptor{Platform: &origin.Platform}})
+	if err := remote.WriteIndex(imagetest.Must(name.ParseReference(reference)), index); err != nil {
 		t.Fatal(err)
 	}
 	got, err := openStore(t).Get(t.Context(), Source{Reference: reference}, nil)
@@ -178,7 +180,7 @@ func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
 	host, blobs, server := loopRegistry(t)
 	img := twoLayers(t)
 	for _, tag := range []string{"1", "latest"} {
-		if err := remote.Write(must(name.ParseReference(host+"/app:"+tag)), img); err != nil {
+		if err := remote.Write(imagetest.Must(name.ParseReference(host+"/app:"+tag)), img); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,7 +213,7 @@ func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
 		t.Errorf("the note about the silent registry is absent: %q", note)
 	}
 
-	entries := must(s.List())
+	entries := imagetest.Must(s.List())
 	if len(entries) != 1 || len(entries[0].Names) != 2 {
 		t.Errorf("list: %+v", entries)
 	}
@@ -219,45 +221,31 @@ func TestWhatTheStoreHasIsNotPulledAgain(t *testing.T) {
 
 func TestAnImageInTheStoreIsReadAgainForHowItIsStarted(t *testing.T) {
 	reference := "oci:" + filepath.Join(t.TempDir(), "layout")
-	if err := must(layout.Write(strings.TrimPrefix(reference, "oci:"), empty.Index)).AppendImage(twoLayers(t)); err != nil {
+	if err := imagetest.Must(layout.Write(strings.TrimPrefix(reference, "oci:"), empty.Index)).AppendImage(twoLayers(t)); err != nil {
 		t.Fatal(err)
 	}
 	s := openStore(t)
-	must(s.Get(t.Context(), Source{Reference: reference}, nil))
-	path := s.path("references", referenceKey(reference)+".json")
+	imagetest.Must(s.Get(t.Context(), Source{Reference: reference}, nil))
+	path := s.files.Path("references", referenceKey(reference)+".json")
 	old := s.readRecord(path)
 	old.Config = nil // as versions wrote it that did not keep it
 	if err := s.writeRecord(path, *old); err != nil {
 		t.Fatal(err)
 	}
-	got := must(s.Get(t.Context(), Source{Reference: reference}, nil))
+	got := imagetest.Must(s.Get(t.Context(), Source{Reference: reference}, nil))
 	if diff := cmp.Diff(twoLayersConfig, got.Config); diff != "" {
 		t.Errorf("want - got +:\n%s", diff)
 	}
 }
 
-func TestAStopSignalIsReadAsEnginesDo(t *testing.T) {
-	for given, want := range map[string]string{"": "", "SIGINT": "SIGINT", "term": "SIGTERM", "3": "SIGQUIT", "SIGRTMIN+3": "37", "rtmax": "64"} {
-		c, err := newConfig(v1.Config{StopSignal: given})
-		if err != nil || c.StopSignal != want {
-			t.Errorf("%q: %+v, %v; want %q", given, c, err, want)
-		}
-	}
-	for _, given := range []string{"999", "SIGNOTHING", "-1", "0"} {
-		if _, err := newConfig(v1.Config{StopSignal: given}); err == nil || !strings.Contains(err.Error(), given) {
-			t.Errorf("%q: %v", given, err)
-		}
-	}
-}
-
 func TestANewImageUnderAnOldTagIsPulled(t *testing.T) {
 	host, _, _ := loopRegistry(t)
-	ref := must(name.ParseReference(host + "/app:1"))
+	ref := imagetest.Must(name.ParseReference(host + "/app:1"))
 	s := openStore(t)
 	digests := map[string]bool{}
 	for i := range 2 {
-		layer := must(tarball.LayerFromFile(writeLayer(t, t.TempDir(), fmt.Sprintf("version=%d", i))))
-		if err := remote.Write(ref, must(mutate.AppendLayers(empty.Image, layer))); err != nil {
+		layer := imagetest.Must(tarball.LayerFromFile(imagetest.Layer(t, t.TempDir(), fmt.Sprintf("version=%d", i))))
+		if err := remote.Write(ref, imagetest.Must(mutate.AppendLayers(empty.Image, layer))); err != nil {
 			t.Fatal(err)
 		}
 		got, err := s.Get(t.Context(), Source{Reference: ref.Name()}, nil)
@@ -283,9 +271,9 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		}
 		return path
 	}
-	plainTar := must(os.ReadFile(writeLayer(t, directory, "a=1")))
+	plainTar := imagetest.Must(os.ReadFile(imagetest.Layer(t, directory, "a=1")))
 	layoutDirectory := filepath.Join(directory, "layout")
-	path := must(layout.Write(layoutDirectory, empty.Index))
+	path := imagetest.Must(layout.Write(layoutDirectory, empty.Index))
 	for _, tag := range []string{"one", "two"} {
 		if err := path.AppendImage(twoLayers(t), layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag})); err != nil {
 			t.Fatal(err)
@@ -293,7 +281,7 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 	}
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	t.Cleanup(refusing.Close)
-	if err := remote.Write(must(name.ParseReference(host+"/empty")), must(mutate.Config(empty.Image, v1.Config{}))); err != nil {
+	if err := remote.Write(imagetest.Must(name.ParseReference(host+"/empty")), imagetest.Must(mutate.Config(empty.Image, v1.Config{}))); err != nil {
 		t.Fatal(err)
 	}
 
@@ -308,7 +296,7 @@ func TestReferencesThatLeadNowhereSayWhere(t *testing.T) {
 		"docker-daemon:":                    "needs a name",
 		"docker-daemon:a":                   "image docker-daemon:a: the Docker daemon does not answer: dial unix /nowhere/docker.sock: connect: no such file or directory; start it",
 		"oci:" + directory + "/absent:x":    "is not an OCI layout",
-		"oci:" + layoutDirectory + ":three": "has no image three for " + platform.String() + "; it has one, two",
+		"oci:" + layoutDirectory + ":three": "has no image three for " + origin.Platform.String() + "; it has one, two",
 		"oci:" + layoutDirectory:            "has 2 images: name one by its tag",
 		"tar:" + directory + "/absent.tar":  "no such file",
 		"tar:" + write("x.tar", plainTar):   "is not an image archive",
@@ -331,10 +319,10 @@ func TestAnOCILayoutIsReadWithinItsDirectory(t *testing.T) {
 		"is not a regular file": func(blob string) error { return errors.Join(os.Remove(blob), syscall.Mkfifo(blob, 0o600)) },
 	} {
 		directory := filepath.Join(t.TempDir(), "layout")
-		if err := must(layout.Write(directory, empty.Index)).AppendImage(twoLayers(t)); err != nil {
+		if err := imagetest.Must(layout.Write(directory, empty.Index)).AppendImage(twoLayers(t)); err != nil {
 			t.Fatal(err)
 		}
-		blobs := must(filepath.Glob(filepath.Join(directory, "blobs/sha256/*")))
+		blobs := imagetest.Must(filepath.Glob(filepath.Join(directory, "blobs/sha256/*")))
 		if err := put(blobs[0]); err != nil {
 			t.Fatal(err)
 		}
@@ -348,9 +336,9 @@ func TestAnOCILayoutIsReadWithinItsDirectory(t *testing.T) {
 func TestAnImageForAnotherArchitectureIsRefused(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "saved.tar")
 	img := twoLayers(t)
-	config := must(img.ConfigFile()).DeepCopy()
+	config := imagetest.Must(img.ConfigFile()).DeepCopy()
 	config.Architecture = "s390x"
-	if err := tarball.WriteToFile(saved, must(name.NewTag("a:1")), must(mutate.ConfigFile(img, config))); err != nil {
+	if err := tarball.WriteToFile(saved, imagetest.Must(name.NewTag("a:1")), imagetest.Must(mutate.ConfigFile(img, config))); err != nil {
 		t.Fatal(err)
 	}
 	_, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + saved}, nil)
@@ -364,7 +352,7 @@ func TestADamagedLayerIsNoticed(t *testing.T) {
 	saved := filepath.Join(directory, "saved.tar")
 	// A tar as docker save writes it, with a layer that its configuration does
 	// not name.
-	layer := must(os.ReadFile(writeLayer(t, directory, "a=1")))
+	layer := imagetest.Must(os.ReadFile(imagetest.Layer(t, directory, "a=1")))
 	config := []byte(`{"os":"linux","rootfs":{"type":"layers","diff_ids":["sha256:` + strings.Repeat("0", 64) + `"]}}`)
 	var buffer bytes.Buffer
 	out := tar.NewWriter(&buffer)
@@ -375,7 +363,7 @@ func TestADamagedLayerIsNoticed(t *testing.T) {
 		if err := out.WriteHeader(&tar.Header{Name: file.name, Size: int64(len(file.content)), Mode: 0o644}); err != nil {
 			t.Fatal(err)
 		}
-		must(out.Write(file.content))
+		imagetest.Must(out.Write(file.content))
 	}
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
@@ -388,14 +376,14 @@ func TestADamagedLayerIsNoticed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "layer 1 of 1: it is damaged") {
 		t.Errorf("got %v", err)
 	}
-	if left := must(filepath.Glob(s.path("images", ".*"))); len(left) > 0 {
+	if left := imagetest.Must(filepath.Glob(s.files.Path("images", ".*"))); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
 func TestTheOCIFormHasTheTarAsItsOnlyLayer(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "saved.tar")
-	if err := tarball.WriteToFile(saved, must(name.NewTag("a:1")), twoLayers(t)); err != nil {
+	if err := tarball.WriteToFile(saved, imagetest.Must(name.NewTag("a:1")), twoLayers(t)); err != nil {
 		t.Fatal(err)
 	}
 	s := openStore(t)
@@ -407,11 +395,11 @@ func TestTheOCIFormHasTheTarAsItsOnlyLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layers := must(form.Layers())
-	if len(layers) != 1 || must(layers[0].DiffID()).String() != img.Digest {
-		t.Errorf("%d layers, the first %v", len(layers), must(layers[0].DiffID()))
+	layers := imagetest.Must(form.Layers())
+	if len(layers) != 1 || imagetest.Must(layers[0].DiffID()).String() != img.Digest {
+		t.Errorf("%d layers, the first %v", len(layers), imagetest.Must(layers[0].DiffID()))
 	}
-	config := must(form.ConfigFile())
+	config := imagetest.Must(form.ConfigFile())
 	if config.Config.WorkingDir != "/etc" || !cmp.Equal(config.Config.Env, img.Env) {
 		t.Errorf("got %+v", config.Config)
 	}
@@ -419,7 +407,7 @@ func TestTheOCIFormHasTheTarAsItsOnlyLayer(t *testing.T) {
 	// What is handed to Docker is that image: it can be taken as a reference
 	// again and gives the same digest.
 	path := filepath.Join(t.TempDir(), "saved.tar")
-	if err := tarball.WriteToFile(path, must(name.NewTag("tare-test:1")), form); err != nil {
+	if err := tarball.WriteToFile(path, imagetest.Must(name.NewTag("tare-test:1")), form); err != nil {
 		t.Fatal(err)
 	}
 	again, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + path}, nil)
@@ -435,7 +423,7 @@ func TestTheOCIFormHasTheTarAsItsOnlyLayer(t *testing.T) {
 	if _, err := img.OCI(t.Context()); err == nil || !strings.Contains(err.Error(), "no longer in the store") {
 		t.Errorf("after its removal: %v", err)
 	}
-	if left := must(s.List()); len(left) != 0 {
+	if left := imagetest.Must(s.List()); len(left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
 }
@@ -449,7 +437,7 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 		t.Skipf("needs a Docker daemon: %v", err)
 	}
 	saved := filepath.Join(t.TempDir(), "saved.tar")
-	if err := tarball.WriteToFile(saved, must(name.NewTag("a:1")), twoLayers(t)); err != nil {
+	if err := tarball.WriteToFile(saved, imagetest.Must(name.NewTag("a:1")), twoLayers(t)); err != nil {
 		t.Fatal(err)
 	}
 	img, err := openStore(t).Get(t.Context(), Source{Reference: "tar:" + saved}, nil)
@@ -458,10 +446,10 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 	}
 	const tag = "tare-test-round-trip:1"
 	path := filepath.Join(t.TempDir(), "given.tar")
-	if err := tarball.WriteToFile(path, must(name.NewTag(tag)), must(img.OCI(t.Context()))); err != nil {
+	if err := tarball.WriteToFile(path, imagetest.Must(name.NewTag(tag)), imagetest.Must(img.OCI(t.Context()))); err != nil {
 		t.Fatal(err)
 	}
-	in := must(os.Open(path))
+	in := imagetest.Must(os.Open(path))
 	defer in.Close()
 	loaded, err := engine.ImageLoad(t.Context(), in)
 	if err != nil {
@@ -479,11 +467,11 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 	if again.Digest != img.Digest || again.Dir != img.Dir || !cmp.Equal(again.Env, img.Env) {
 		t.Errorf("gave %+v, got back %+v", img, again)
 	}
-	described, err := Describe(t.Context(), "docker-daemon:"+tag)
+	described, err := origin.Describe(t.Context(), "docker-daemon:"+tag)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&Description{Config: again.Config, Env: img.Env, Dir: img.Dir}, described); diff != "" {
+	if diff := cmp.Diff(&origin.Description{Config: again.Config, Env: img.Env, Dir: img.Dir}, described); diff != "" {
 		t.Errorf("its description: want - got +:\n%s", diff)
 	}
 	_, err = openStore(t).Get(t.Context(), Source{Reference: "docker-daemon:tare-test-no-such-image"}, nil)
@@ -492,38 +480,9 @@ func TestADockerDaemonGivesBackWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestAnImageThatNobodyDescribesHasAnErrorOfItsOwn(t *testing.T) {
-	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-	if _, err := Describe(t.Context(), "docker-daemon:a"); !errors.Is(err, ErrSilent) {
-		t.Error(err)
-	}
-	if _, err := Describe(t.Context(), "tar:/nowhere.tar"); err == nil || errors.Is(err, ErrSilent) {
-		t.Error(err)
-	}
-}
-
-func TestATagIsWhatFollowsTheLastColonUnlessTheDirectoryHasIt(t *testing.T) {
-	odd := filepath.Join(t.TempDir(), "a:b")
-	if err := os.Mkdir(odd, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for rest, want := range map[string]layoutOrigin{
-		"layout":       {"layout", ""},
-		"layout:tag":   {"layout", "tag"},
-		"/x:y/layout":  {"/x:y/layout", ""},
-		"/x:y/f:1.0":   {"/x:y/f", "1.0"},
-		odd:            {odd, ""},
-		odd + ":three": {odd, "three"},
-	} {
-		if got := layoutReference(rest); got != want {
-			t.Errorf("%s: got %+v, want %+v", rest, got, want)
-		}
-	}
-}
-
 func tarDirectory(t *testing.T, directory, file string) {
 	t.Helper()
-	out := must(os.Create(file))
+	out := imagetest.Must(os.Create(file))
 	defer out.Close()
 	w := tar.NewWriter(out)
 	if err := w.AddFS(os.DirFS(directory)); err != nil {

@@ -3,11 +3,10 @@ package image
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
-
-	"tare/internal/linux/private"
+	"tare/internal/image/origin"
+	"tare/internal/image/recipe"
+	"tare/internal/image/store"
 )
 
 // Store stores images and their forms in a directory, by digest. Several processes
@@ -21,30 +20,20 @@ import (
 //	guests/NAME         an initramfs with one agent and one kernel's modules
 //	machines/NAME       a machine's disk, besides its image, and the versions in it
 //	locks/              one lock file per file that is being created
-type Store struct {
-	dir string
-}
+type Store struct{ files store.Directory }
 
 // Open opens the store in a directory, which it creates if necessary and closes to
 // other users: an image keeps its set-user-ID programs and device nodes.
 func Open(dir string) (*Store, error) {
-	absolute, err := filepath.Abs(dir)
+	opened, err := store.Open(dir, "images", "recipes", "references", "fetched", "kernels", "guests", "machines")
 	if err != nil {
-		return nil, fmt.Errorf("image store %s: %w", dir, err)
+		return nil, err
 	}
-	if err := private.Directory(absolute); err != nil {
-		return nil, fmt.Errorf("image store %s: %w", dir, explain(err))
-	}
-	for _, part := range []string{"images", "recipes", "references", "fetched", "kernels", "guests", "machines", "locks"} {
-		if err := os.MkdirAll(filepath.Join(absolute, part), 0o755); err != nil {
-			return nil, fmt.Errorf("image store %s: %w", dir, explain(err))
-		}
-	}
-	return &Store{dir: absolute}, nil
+	return &Store{opened}, nil
 }
 
 // Existing opens the store in a directory to list its images. It creates nothing.
-func Existing(dir string) *Store { return &Store{dir: dir} }
+func Existing(dir string) *Store { return &Store{store.Existing(dir)} }
 
 // Get returns the image of a source, and builds or fetches it if necessary.
 // progress is called with a line for each step that takes time.
@@ -57,7 +46,7 @@ func (s *Store) Get(ctx context.Context, src Source, progress func(string)) (*Im
 		return nil, fmt.Errorf("image: both a recipe and the reference %q are given: an image has one source", src.Reference)
 	case src.Recipe != nil:
 		return s.fromRecipe(ctx, *src.Recipe, progress)
-	case src.Engine && inDaemon(ctx, src.Reference):
+	case src.Engine && origin.InDaemon(ctx, src.Reference):
 		return s.fromReference(ctx, "docker-daemon:"+src.Reference, progress)
 	case src.Reference != "":
 		return s.fromReference(ctx, src.Reference, progress)
@@ -65,13 +54,53 @@ func (s *Store) Get(ctx context.Context, src Source, progress func(string)) (*Im
 	return nil, fmt.Errorf("image: it needs a recipe or a reference")
 }
 
-// path returns a path in the store.
-func (s *Store) path(parts ...string) string {
-	return filepath.Join(append([]string{s.dir}, parts...)...)
+func (s *Store) fromRecipe(ctx context.Context, r recipe.Recipe, progress func(string)) (*Image, error) {
+	build, err := r.ForHost()
+	if err != nil {
+		return nil, err
+	}
+	key := build.Key
+	name := recipeName + key[:6]
+	path := s.files.Path("recipes", key+".json")
+	if r := s.readRecord(path); r != nil {
+		return s.image(*r), nil
+	}
+	img, err := s.build(ctx, build, path, name, func(line string) { progress(name + ": " + line) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return img, nil
 }
 
-// short returns a digest shortened for messages.
-func short(digest string) string {
-	hex := strings.TrimPrefix(digest, "sha256:")
-	return hex[:min(12, len(hex))]
+func (s *Store) build(ctx context.Context, build recipe.Build, path, name string, progress func(string)) (*Image, error) {
+	if err := build.Possible(); err != nil {
+		return nil, err
+	}
+	unlock, err := s.files.Lock(ctx, "recipe-"+build.Key[:12])
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if r := s.readRecord(path); r != nil {
+		return s.image(*r), nil
+	}
+	_, _ = s.Sweep() // make room; a build that cannot be swept is no reason not to build
+	work := s.files.Path("images", ".building-"+build.Key[:12])
+	if err := store.Discard(work); err != nil {
+		return nil, err
+	}
+	defer store.Discard(work) //nolint:errcheck // what stays is removed with the store's leftovers
+	digest, err := build.Make(ctx, s.files, work, progress)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.adopt(filepath.Join(work, "done"), digest); err != nil {
+		return nil, err
+	}
+	r := record{Digest: digest, Name: name, Env: recipe.Env, Dir: "/", Recipe: &build.Recipe}
+	if err := s.writeRecord(path, r); err != nil {
+		return nil, err
+	}
+	progress("built, " + store.Short(digest))
+	return s.image(r), nil
 }

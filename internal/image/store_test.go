@@ -1,20 +1,19 @@
 package image
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
+	"tare/internal/image/recipe"
+	"tare/internal/image/store"
 	"testing"
 )
 
 func TestASourceIsExactlyOneThing(t *testing.T) {
 	for want, source := range map[string]Source{
 		"a recipe or a reference":         {},
-		"both a recipe and the reference": {Recipe: &Recipe{}, Reference: "x"},
+		"both a recipe and the reference": {Recipe: &recipe.Recipe{}, Reference: "x"},
 	} {
 		if _, err := openStore(t).Get(t.Context(), source, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
@@ -22,83 +21,25 @@ func TestASourceIsExactlyOneThing(t *testing.T) {
 	}
 }
 
-func TestManyAskAndOneBuilds(t *testing.T) {
-	directory := t.TempDir()
-	path := filepath.Join(directory, "thing")
-	var built atomic.Int32
-	var all sync.WaitGroup
-	for range 20 {
-		s, err := Open(directory) // a store of its own each, as several processes have
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Go(func() {
-			err := s.once(t.Context(), "thing", path, func(temporary string) error {
-				built.Add(1)
-				return os.WriteFile(temporary, []byte("whole"), 0o644)
-			})
-			if err != nil || readText(path) != "whole" {
-				t.Errorf("%v, %q", err, readText(path))
-			}
-		})
-	}
-	all.Wait()
-	if built.Load() != 1 {
-		t.Errorf("it was built %d times", built.Load())
-	}
-}
-
-func TestABuildThatBreaksLeavesNothingToBeMistakenForAResult(t *testing.T) {
-	s := openStore(t)
-	path := s.path("guests", "x")
-	broken := errors.New("broken")
-	err := s.once(t.Context(), "guest-x", path, func(temporary string) error {
-		if err := os.WriteFile(temporary, []byte("half"), 0o644); err != nil {
-			return err
-		}
-		return broken
-	})
-	if !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
-	if left := must(os.ReadDir(s.path("guests"))); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-}
-
-func TestWaitingForALockCanBeCalledOff(t *testing.T) {
-	s := openStore(t)
-	unlock, err := s.lock(t.Context(), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := s.lock(ctx, "x"); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestSweepTakesWhatNobodyWorksOn(t *testing.T) {
 	s := openStore(t)
 	image := strings.Repeat("ab", 32)
 	for _, half := range []string{"images/.building-0123456789ab/tmp", "images/.pulling-0123456789ab", "images/" + image + "/.making-folder/etc",
-		"images/" + image + "/.making-disk.ext4", "kernels/.making-linux_1", "guests/.making-linux_1-0123456789ab"} {
-		if err := os.MkdirAll(s.path(half), 0o755); err != nil {
+		"images/" + image + "/.making-disk.ext4", "kernels/.making-linux_1", "kernels/.apt-trixie/lists", "guests/.making-linux_1-0123456789ab"} {
+		if err := os.MkdirAll(s.files.Path(half), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	unlock, err := s.lock(t.Context(), "disk-"+image[:12])
+	unlock, err := s.files.Lock(t.Context(), "disk-"+image[:12])
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	swept, err := s.Sweep()
-	if err != nil || len(swept) != 5 {
-		t.Errorf("swept %d, not 5: %v, %v", len(swept), swept, err)
+	if err != nil || len(swept) != 6 {
+		t.Errorf("swept %d, not 6: %v, %v", len(swept), swept, err)
 	}
-	if !exists(s.path("images", image, ".making-disk.ext4")) {
+	if !store.Exists(s.files.Path("images", image, ".making-disk.ext4")) {
 		t.Error("what somebody works on was swept")
 	}
 }
@@ -107,7 +48,7 @@ func TestAnImageIsNamedByAUniquePrefixOfTwelveDigits(t *testing.T) {
 	s := openStore(t)
 	one, two, other := strings.Repeat("ab", 32), strings.Repeat("ab", 31)+"cd", strings.Repeat("ac", 32)
 	for _, hex := range []string{one, two, other} {
-		if err := os.MkdirAll(s.path("images", hex), 0o755); err != nil {
+		if err := os.MkdirAll(s.files.Path("images", hex), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,7 +93,7 @@ func TestNoOtherUserReachesTheImages(t *testing.T) {
 		}
 	}
 	absent := filepath.Join(t.TempDir(), "absent")
-	if list, err := Existing(absent).List(); err != nil || len(list) > 0 || exists(absent) {
+	if list, err := Existing(absent).List(); err != nil || len(list) > 0 || store.Exists(absent) {
 		t.Errorf("a list of nothing: %v, %v", list, err)
 	}
 }

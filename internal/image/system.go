@@ -11,8 +11,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
 	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
+	"tare/internal/image/debian"
+	"tare/internal/image/kernel"
+	"tare/internal/image/origin"
 )
 
 // System is the root file system and the kernel of a machine in which instances run.
@@ -49,7 +52,7 @@ func (s System) Validate() error {
 		if s.Suite != "" && (file || s.Kernel == kernelOfImage) {
 			add("suite: nothing is taken from %s, since reference: has the packages and kernel: the kernel: leave it out", s.Suite)
 		}
-		if err := Check(s.Reference); err != nil {
+		if err := origin.Check(s.Reference); err != nil {
 			add("reference: %w", err)
 		}
 	}
@@ -58,8 +61,8 @@ func (s System) Validate() error {
 		wrong = append(wrong, readable("kernel", s.Kernel, false, "the kernel, such as /boot/vmlinuz-RELEASE"))
 	case s.Kernel == kernelOfImage && s.Reference == "":
 		add("kernel: image is the kernel that a referenced image has: add reference:, or use cloud or stock")
-	case !slices.Contains([]string{"", CloudKernel, StockKernel, kernelOfImage}, s.Kernel):
-		add("kernel: %q is not one of %s, %s, %s, and no path, which has a slash", s.Kernel, CloudKernel, StockKernel, kernelOfImage)
+	case !slices.Contains([]string{"", kernel.Cloud, kernel.Stock, kernelOfImage}, s.Kernel):
+		add("kernel: %q is not one of %s, %s, %s, and no path, which has a slash", s.Kernel, kernel.Cloud, kernel.Stock, kernelOfImage)
 	}
 	switch {
 	case s.Modules != "" && !file:
@@ -122,10 +125,8 @@ func (s *Store) Machine(ctx context.Context, system System, packages, commands [
 	if err != nil {
 		return nil, err
 	}
-	img.kernel = Kernel{Suite: system.Suite, Name: system.Kernel, Modules: system.Modules}
-	if system.Kernel == kernelOfImage {
-		img.kernel = Kernel{inside: img}
-	}
+	img.boots = kernel.Choice{Suite: system.Suite, Name: system.Kernel, Modules: system.Modules}
+	img.ownKernel = system.Kernel == kernelOfImage
 	if system.Reference == "" {
 		return img, nil
 	}
@@ -189,10 +190,10 @@ func (i *Image) SystemName(ctx context.Context) (string, error) {
 		if err != nil {
 			continue
 		}
-		text, err := bounded.ReadAll(file, largestFile)
+		text, err := bounded.ReadAll(file, quantity.MiB)
 		file.Close()
 		if err == nil {
-			fields := releaseFields(string(text))
+			fields := debian.ReleaseFields(string(text))
 			return cmp.Or(fields["PRETTY_NAME"], fields["NAME"], fields["ID"]), nil
 		}
 	}

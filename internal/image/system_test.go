@@ -1,155 +1,27 @@
 package image
 
 import (
-	"context"
-	"encoding/binary"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"tare/internal/testing/imagetest"
+	"tare/internal/testing/needs"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-
-	"tare/internal/testing/needs"
 )
-
-// file writes a file of a tree.
-func file(t *testing.T, parts ...string) string {
-	t.Helper()
-	path := filepath.Join(parts...)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestANameOfAKernelIsAPackageOfTheDistribution(t *testing.T) {
-	for _, c := range []struct {
-		distribution, name string
-		want               []string
-	}{
-		{"debian", "", []string{"linux-image-cloud-amd64", "linux-image-amd64"}},
-		{"debian", CloudKernel, []string{"linux-image-cloud-amd64"}},
-		{"debian", StockKernel, []string{"linux-image-amd64"}},
-		{"ubuntu", "", []string{"linux-image-virtual", "linux-image-kvm", "linux-image-generic"}},
-		{"ubuntu", StockKernel, []string{"linux-image-generic"}},
-	} {
-		if got := kernelPackages(c.distribution, "amd64", c.name); !slices.Equal(got, c.want) {
-			t.Errorf("%s %q: %q", c.distribution, c.name, got)
-		}
-	}
-}
-
-// versionedBzImage is a bzImage whose header names a version.
-func versionedBzImage(version string) []byte {
-	image := fakeBzImage([]byte("not compressed"))
-	at := len(image)
-	binary.LittleEndian.PutUint16(image[offVersion:], uint16(at-0x200))
-	return append(append(image, version...), 0)
-}
-
-func TestABzImageNamesItsRelease(t *testing.T) {
-	if got, err := kernelRelease(versionedBzImage("6.12.9-amd64 (builder@host) #1 SMP")); err != nil || got != "6.12.9-amd64" {
-		t.Errorf("got %q, %v", got, err)
-	}
-	for want, image := range map[string][]byte{
-		"no bzImage": []byte("MZ"), "names no version": fakeBzImage(nil), `names the version "../up (x)"`: versionedBzImage("../up (x)"),
-	} {
-		if _, err := kernelRelease(image); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-}
-
-func TestTheKernelOfAnImageIsFoundWithItsModules(t *testing.T) {
-	for name, c := range map[string]struct{ kernel, modules string }{
-		"in boot, as Debian has it":  {"boot/vmlinuz-6.1", "usr/lib/modules/6.1"},
-		"beside its modules":         {"usr/lib/modules/6.2/vmlinuz", "usr/lib/modules/6.2"},
-		"in a root without /usr/lib": {"lib/modules/6.3/vmlinuz", "lib/modules/6.3"},
-	} {
-		dir := t.TempDir()
-		kernel := file(t, dir, c.kernel)
-		file(t, dir, c.modules, "kernel", "ext4.ko")
-		at, modules, err := findKernelInside(dir)
-		if err != nil || at != kernel || modules != filepath.Join(dir, c.modules) {
-			t.Errorf("%s: %s, %s, %v", name, at, modules, err)
-		}
-	}
-	dir := t.TempDir()
-	for _, want := range []string{"has 0 kernels", "without its modules", "has 2 kernels (/boot/vmlinuz-*, /lib/modules/*/vmlinuz), not one: boot/vmlinuz-6.1 boot/vmlinuz-6.2"} {
-		if _, _, err := findKernelInside(dir); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-		file(t, dir, map[bool]string{true: "boot/vmlinuz-6.1", false: "boot/vmlinuz-6.2"}[want == "has 0 kernels"])
-	}
-	for link, to := range map[string]string{"boot": "", "boot/vmlinuz-6.4": "vmlinuz-6.4"} {
-		outside, dir := t.TempDir(), t.TempDir()
-		file(t, outside, "vmlinuz-6.4")
-		file(t, dir, "lib/modules/6.4/kernel/ext4.ko")
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(filepath.Join(outside, to), filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-		if at, _, err := findKernelInside(dir); err == nil {
-			t.Errorf("the link %s led out of the image, to %s", link, at)
-		}
-	}
-}
-
-func TestAReleasesAptIsApartFromTheHosts(t *testing.T) {
-	needs.Program(t, "apt-get")
-	distro, err := hostDistribution()
-	needs.Working(t, "a distribution with apt", err)
-	a, done, err := openStore(t).aptOf(t.Context(), distro, distro.suite)
-	if err != nil || a.options != nil {
-		t.Errorf("the host's own release: %q, %v", a.options, err)
-	}
-	done()
-	s := openStore(t)
-	a, done, err = s.aptOf(t.Context(), distro, "trixie-or-another")
-	if err != nil {
-		t.Fatal(err)
-	}
-	work := filepath.Dir(strings.TrimPrefix(a.options[1], "Dir::Etc::SourceList="))
-	if list := readText(filepath.Join(work, "sources.list")); !strings.Contains(list, " trixie-or-another main") || strings.Contains(list, " "+distro.suite+" ") {
-		t.Errorf("its sources are %s", list)
-	}
-	if version, err := a.candidate(context.Background(), "apt"); err != nil || version != "" {
-		t.Errorf("before it has lists it knows apt %q, %v", version, err)
-	}
-	if swept, err := s.Sweep(); err != nil || len(swept) > 0 {
-		t.Errorf("while it is used, %q is removed: %v", swept, err)
-	}
-	done()
-	if exists(work) {
-		t.Errorf("%s is left", work)
-	}
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if swept, err := s.Sweep(); err != nil || len(swept) != 1 || exists(work) {
-		t.Errorf("what a killed process left is not removed: %q, %v", swept, err)
-	}
-}
 
 func TestAReferencedSystemHasToHaveWhatInstancesNeed(t *testing.T) {
 	needs.Root(t)
-	layer, err := tarball.LayerFromFile(writeLayer(t, t.TempDir(), "usr/", "usr/sbin/", "usr/sbin/ip=elf", "usr/sbin/modprobe=elf",
+	layer, err := tarball.LayerFromFile(imagetest.Layer(t, t.TempDir(), "usr/", "usr/sbin/", "usr/sbin/ip=elf", "usr/sbin/modprobe=elf",
 		"usr/lib/", "usr/lib/os-release=NAME=\"Other\"\nPRETTY_NAME=\"Other Linux 4\"\n", "bin/", "bin/sh=elf", "bin/mount=elf"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(t.TempDir(), "image.tar")
-	if err := tarball.WriteToFile(archive, name.MustParseReference("localhost/other"), must(mutate.AppendLayers(empty.Image, layer))); err != nil {
+	if err := tarball.WriteToFile(archive, name.MustParseReference("localhost/other"), imagetest.Must(mutate.AppendLayers(empty.Image, layer))); err != nil {
 		t.Fatal(err)
 	}
 	s, system := openStore(t), System{Reference: "tar:" + archive, Kernel: kernelOfImage}
@@ -164,7 +36,11 @@ func TestAReferencedSystemHasToHaveWhatInstancesNeed(t *testing.T) {
 	if want := "lacks dockerd, runc, looked for in usr/local/sbin"; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "iproute2 kmod docker.io") {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	if _, err := s.kernel(t.Context(), img.kernel, nil); err == nil || !strings.Contains(err.Error(), "has 0 kernels") {
+	choice, err := img.kernel(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := choice.Find(t.Context(), s.files, nil); err == nil || !strings.Contains(err.Error(), "has 0 kernels") {
 		t.Errorf("a kernel of an image without one: %v", err)
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/study"
 )
 
 func TestAForeignImageInNativeIsSaid(t *testing.T) {
-	reference, recipe := image.Source{Reference: "example/app:1"}, image.Source{Recipe: &image.Recipe{}}
+	reference, recipe := image.Source{Reference: "example/app:1"}, image.Source{Recipe: &recipe.Recipe{}}
 	native, docker := study.Environment{Name: "bare", Kind: "native"}, study.Environment{Name: "native", Kind: "docker"}
 	away := study.Environment{Name: "away", Kind: "native", Host: "h"}
 	for _, c := range []struct {

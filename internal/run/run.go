@@ -20,6 +20,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/linux/private"
 	"tare/internal/parity"
 	"tare/internal/run/doctor"
@@ -100,7 +101,7 @@ func Check(o Options) error {
 	}
 	for _, reference := range o.Plan.References() {
 		if err == nil && o.Images == nil { // else the store may have them
-			err = image.Check(reference)
+			err = origin.Check(reference)
 		}
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
 	"tare/studies"
@@ -85,8 +85,8 @@ func (p *pinSection) DecodeNode(n strictyaml.Node) {
 // imageSection is either an OCI reference, or what is added to the packs' own
 // recipes.
 type imageSection struct {
-	Reference    string `yaml:"reference"`
-	image.Recipe `yaml:",inline"`
+	Reference     string `yaml:"reference"`
+	recipe.Recipe `yaml:",inline"`
 }
 
 // section is a node that is decoded later.

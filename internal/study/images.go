@@ -9,6 +9,7 @@ import (
 	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/workload"
 )
 
@@ -16,7 +17,7 @@ import (
 // that packs give them; nil where there are none.
 func roleImages(root strictyaml.Node, plan *Plan) map[string]image.Source {
 	images := map[string]image.Source{}
-	var recipes []image.Recipe
+	var recipes []recipe.Recipe
 	for _, w := range plan.Workloads {
 		for _, pack := range []*workload.Pack{&w.Pack, w.Neighbour} {
 			// An image that is built from recipes has those of the packs.
@@ -26,7 +27,7 @@ func roleImages(root strictyaml.Node, plan *Plan) map[string]image.Source {
 		}
 	}
 	if len(recipes) > 0 {
-		merged, err := image.Merge(recipes...)
+		merged, err := recipe.Merge(recipes...)
 		if err != nil {
 			root.At("workloads").Problemf("the image of the roles on the host: %s", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 )
 
 // Overrides are values of a command line that replace those of the file. The zero
@@ -85,7 +86,7 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	design := d.Design.resolve(designAt)
 	plan.Design = design.Design
 	plan.AutoPin = d.Limits.Pin.word == "auto" || d.Limits.Pin.word == "" && plan.Pin == nil && plan.Design.Order == Alternating
-	var recipes []image.Recipe
+	var recipes []recipe.Recipe
 	plan.Sampling = d.Sampling.resolve(root.At("sampling"))
 	if plan.Price = d.Price; d.Price != nil {
 		validate(root.At("price"), d.Price)
@@ -272,7 +273,7 @@ func resolveBaseline(root strictyaml.Node, name string, environments []Environme
 	return name
 }
 
-func (s imageSection) resolve(at strictyaml.Node, recipes []image.Recipe, directory string) image.Source {
+func (s imageSection) resolve(at strictyaml.Node, recipes []recipe.Recipe, directory string) image.Source {
 	additions := s.Recipe
 	if s.Reference != "" {
 		if additions.Suite != "" || len(additions.Packages)+len(additions.Files)+len(additions.Commands) > 0 {
@@ -288,7 +289,7 @@ func (s imageSection) resolve(at strictyaml.Node, recipes []image.Recipe, direct
 		at.Problemf("image: %s", err)
 		return image.Source{}
 	}
-	merged, err := image.Merge(append(recipes, additions)...)
+	merged, err := recipe.Merge(append(recipes, additions)...)
 	if err != nil {
 		at.Problemf("image: %s", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/application/secret"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/testing/schematest"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
@@ -20,7 +21,7 @@ func TestTheSchemasKnowExactlyTheKeysThatAreRead(t *testing.T) {
 	for file, types := range map[string]map[string]any{
 		"study.schema.json": {"": document{}, "limits": limitsSection{}, "override": limitsOverride{}, "image": imageSection{}, "system": image.System{},
 			"design": designSection{}, "scale": scale{}, "application": applicationSection{}, "host": Host{}, "price": cost.Price{}, "sampling": samplingSection{}, "bounds": blockBounds{}, "secret": secret.Source{}, "range": sweep{}},
-		"workload.schema.json": {"": workload.Pack{}, "recipe": image.Recipe{}, "file": image.File{}, "parameter": workload.Parameter{},
+		"workload.schema.json": {"": workload.Pack{}, "recipe": recipe.Recipe{}, "file": recipe.File{}, "parameter": workload.Parameter{},
 			"role": workload.Role{}, "path": workload.RolePath{}, "step": workload.Step{}, "server": workload.Server{}, "probe": agent.Probe{}, "parser": workload.Parser{}, "metric": workload.Metric{}},
 	} {
 		schematest.Keys(t, file, types)

@@ -9,20 +9,20 @@ import (
 	"strings"
 
 	"tare/internal/base/strictyaml"
-	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
 
 var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
-func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, costs []cost.Cost, problems *strictyaml.Problems) ([]Workload, []image.Recipe) {
+func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh string, hosts map[string]Host, costs []cost.Cost, problems *strictyaml.Problems) ([]Workload, []recipe.Recipe) {
 	if s.IsNull() {
 		root.At("workloads").Problemf("workloads: is missing; name at least one, such as - use: %s", workload.Names()[0])
 		return nil, nil
 	}
 	var workloads []Workload
-	var recipes []image.Recipe
+	var recipes []recipe.Recipe
 	names := map[string]bool{}
 	for _, entry := range s.Items() {
 		pack := packOf(entry, file, problems)

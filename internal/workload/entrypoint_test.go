@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/internal/image"
+	"tare/internal/image/origin"
 )
 
 const ofImage = `workload: served
@@ -22,7 +23,7 @@ func TestAStepWithEntrypointStartsWhatTheImageSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := &image.Image{Dir: "/srv", Config: image.Config{Entrypoint: []string{"/entry.sh", "--"}, Cmd: []string{"sh", "-c", "serve ${PORT} $${X}"}, User: "www:5", StopSignal: "SIGQUIT"}}
+	img := &image.Image{Dir: "/srv", Config: origin.Config{Entrypoint: []string{"/entry.sh", "--"}, Cmd: []string{"sh", "-c", "serve ${PORT} $${X}"}, User: "www:5", StopSignal: "SIGQUIT"}}
 	got, err := p.Of(func(string) *image.Image { return img }).With(nil, InstanceVars{})
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +59,8 @@ func TestAStepHasOneCommand(t *testing.T) {
 
 func TestEachRoleStartsWhatItsOwnImageSays(t *testing.T) {
 	images := map[string]*image.Image{
-		"api": {Dir: "/srv", Config: image.Config{Entrypoint: []string{"python3"}, Cmd: []string{"api.py"}, User: "www"}},
-		"":    {Config: image.Config{Cmd: []string{"redis-server"}}},
+		"api": {Dir: "/srv", Config: origin.Config{Entrypoint: []string{"python3"}, Cmd: []string{"api.py"}, User: "www"}},
+		"":    {Config: origin.Config{Cmd: []string{"redis-server"}}},
 	}
 	api := Step{Entrypoint: true, Role: "api"}
 	for name, c := range map[string]struct{ step, want Step }{

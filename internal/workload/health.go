@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/image"
+	"tare/internal/image/origin"
 )
 
 // healthInterval is the time between attempts of a health check. Compose's are seconds,
@@ -14,7 +14,7 @@ import (
 const healthInterval = 100 * time.Millisecond
 
 // of completes the health check with what the image says.
-func (s *Server) of(c image.Config) {
+func (s *Server) of(c origin.Config) {
 	if s.Health == nil {
 		return
 	}

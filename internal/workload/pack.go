@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/usage/cost"
 )
 
 // Pack is a workload pack.
 type Pack struct {
-	Name     string       `yaml:"workload" json:"workload"`
-	Title    string       `yaml:"title" json:"title"`
-	Stresses string       `yaml:"stresses" json:"stresses"` // cpu, memory, syscalls, disk, network, start
-	Image    image.Recipe `yaml:"image" json:"image"`
+	Name     string        `yaml:"workload" json:"workload"`
+	Title    string        `yaml:"title" json:"title"`
+	Stresses string        `yaml:"stresses" json:"stresses"` // cpu, memory, syscalls, disk, network, start
+	Image    recipe.Recipe `yaml:"image" json:"image"`
 	// Parameters that commands refer to as ${name}.
 	Parameters map[string]Parameter `yaml:"parameters" json:"parameters,omitempty"`
 	// Roles are the roles of the pack's steps (server, database, node, driver), with

@@ -5,7 +5,7 @@ import (
 	"regexp"
 
 	"tare/internal/author/try"
-	"tare/internal/image"
+	"tare/internal/image/origin"
 )
 
 // elsewhere are the references of images that are not in a registry.
@@ -13,7 +13,7 @@ var elsewhere = regexp.MustCompile(`^(docker-daemon|oci|tar):`)
 
 // FromImage is the study of an image's own server. The description is nil where nobody was
 // there to give it; silence is the reason.
-func (o Options) FromImage(reference string, d *image.Description, silence error) (*Study, error) {
+func (o Options) FromImage(reference string, d *origin.Description, silence error) (*Study, error) {
 	t, err := o.begin(cmp.Or(try.ImageName(reference), "image"), reference)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (o Options) FromImage(reference string, d *image.Description, silence error
 	one := server{lines: [][2]string{{"server: image", "the image's own server is driven"}}, start: true}
 	if d == nil {
 		s.Remarks = append(s.Remarks, silence.Error())
-		d = &image.Description{}
+		d = &origin.Description{}
 	}
 	one.page = try.HealthPath(d.Health)
 	if one.page != "" {

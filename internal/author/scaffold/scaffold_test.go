@@ -15,7 +15,7 @@ import (
 	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/qemu"
-	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -65,12 +65,12 @@ func refusals(t *testing.T, s *study.Text) string {
 }
 
 func TestAnImageGivesAStudyOfItsServer(t *testing.T) {
-	for name, d := range map[string]*image.Description{
-		"image-http":     {Config: image.Config{Ports: []string{"53/udp", "8080/tcp", "9100/tcp"}, Health: []string{"CMD-SHELL", "curl -f http://localhost:8080/health"}}},
-		"image-redis":    {Config: image.Config{Ports: []string{"6379/tcp"}}},
-		"image-postgres": {Config: image.Config{Ports: []string{"5432/tcp"}}, Env: []string{"POSTGRES_USER=shop", "POSTGRES_PASSWORD=s3cret"}},
-		"image-mysql":    {Config: image.Config{Ports: []string{"3306/tcp"}}},
-		"image-port":     {Config: image.Config{Ports: []string{"7777/tcp"}}},
+	for name, d := range map[string]*origin.Description{
+		"image-http":     {Config: origin.Config{Ports: []string{"53/udp", "8080/tcp", "9100/tcp"}, Health: []string{"CMD-SHELL", "curl -f http://localhost:8080/health"}}},
+		"image-redis":    {Config: origin.Config{Ports: []string{"6379/tcp"}}},
+		"image-postgres": {Config: origin.Config{Ports: []string{"5432/tcp"}}, Env: []string{"POSTGRES_USER=shop", "POSTGRES_PASSWORD=s3cret"}},
+		"image-mysql":    {Config: origin.Config{Ports: []string{"3306/tcp"}}},
+		"image-port":     {Config: origin.Config{Ports: []string{"7777/tcp"}}},
 		"image-nothing":  {},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/workload"
 )
 
@@ -191,7 +192,7 @@ func (g *guesses) volumes(img *image.Image) {
 }
 
 // ExposedPorts are the TCP ports that an image exposes.
-func ExposedPorts(c image.Config) (list []int) {
+func ExposedPorts(c origin.Config) (list []int) {
 	for _, text := range c.Ports {
 		number, protocol, _ := strings.Cut(text, "/")
 		if port, err := strconv.Atoi(number); err == nil && (protocol == "" || protocol == "tcp") {

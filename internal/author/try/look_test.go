@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/application/secret"
 	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/study"
 	"tare/internal/testing/needs"
 
@@ -150,12 +151,12 @@ func served(t *testing.T, protocol, address string, exposed ...string) *image.Im
 	}
 	return &image.Image{
 		Name: "app", Env: append(os.Environ(), isServer+"="+protocol+" "+address),
-		Config: image.Config{Entrypoint: []string{self}, Ports: exposed},
+		Config: origin.Config{Entrypoint: []string{self}, Ports: exposed},
 	}
 }
 
 func shell(command string) *image.Image {
-	return &image.Image{Name: "app", Env: os.Environ(), Config: image.Config{Cmd: []string{"/bin/sh", "-c", command}}}
+	return &image.Image{Name: "app", Env: os.Environ(), Config: origin.Config{Cmd: []string{"/bin/sh", "-c", command}}}
 }
 
 func options() Options {
@@ -213,7 +214,7 @@ func TestWhatAnImageLacksIsSaid(t *testing.T) {
 	}{
 		"a variable": {shell("echo POSTGRES_PASSWORD is missing >&2; exit 3"), nil,
 			[]string{"exited with status 3 after", "--env-var NAME=VALUE", "its last output:\n  POSTGRES_PASSWORD is missing"}},
-		"a program": {&image.Image{Config: image.Config{Cmd: []string{"/no/such/program"}}}, nil, []string{"the image's command `/no/such/program`"}},
+		"a program": {&image.Image{Config: origin.Config{Cmd: []string{"/no/such/program"}}}, nil, []string{"the image's command `/no/such/program`"}},
 		"an address": {served(t, "redis", fmt.Sprintf("127.0.0.1:%d", port)), func(o *Options) { o.Wait = time.Second },
 			[]string{fmt.Sprintf("listens only at the loopback, at port %d", port), "0.0.0.0"}},
 		"a port": {shell("echo at work; exec sleep 60"), func(o *Options) { o.Wait = time.Second },

@@ -23,6 +23,7 @@ import (
 	"tare/internal/base/visible"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/linux/private"
 	"tare/internal/run/doctor"
 	"tare/internal/rundir"
@@ -84,7 +85,7 @@ func Look(ctx context.Context, home, images, runs string) Guide {
 		checked:  checked, unchecked: unchecked,
 		home: usable(home),
 	}
-	m.install, m.images = image.Able()
+	m.install, m.images = recipe.Able()
 	if made, err := image.Existing(images).List(); err == nil {
 		m.made = len(made)
 	}

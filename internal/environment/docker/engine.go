@@ -19,7 +19,7 @@ import (
 
 	"tare/internal/base/bounded"
 	"tare/internal/environment/oci"
-	"tare/internal/image"
+	"tare/internal/image/origin"
 )
 
 // brand is what differs between the engines with Docker's API.
@@ -122,7 +122,7 @@ func onceSuccessful[T any](ask func(context.Context) (T, error)) func(context.Co
 }
 
 // requestTimeout is a variable for the tests.
-var requestTimeout = image.EngineTimeout
+var requestTimeout = origin.EngineTimeout
 
 // errSilent is the error of an engine that hangs.
 var errSilent = errors.New("it accepted the request and did not answer in time")

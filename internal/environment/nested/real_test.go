@@ -21,6 +21,7 @@ import (
 	_ "tare/internal/environment/qemu"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/image/kernel"
 	"tare/internal/linux/kvm"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
@@ -162,8 +163,8 @@ func TestAMachineHasTheReleaseAndTheKernelThatAreAskedFor(t *testing.T) {
 		system image.System
 		cloud  bool // Debian's and Ubuntu's kernels for all machines have other names
 	}{
-		{"oci", image.System{Suite: release, Kernel: image.CloudKernel}, true},
-		{"native", image.System{Kernel: image.StockKernel}, false},
+		{"oci", image.System{Suite: release, Kernel: kernel.Cloud}, true},
+		{"native", image.System{Kernel: kernel.Stock}, false},
 	} {
 		t.Run(c.kind+" in "+c.system.String(), func(t *testing.T) {
 			i, e := start(t, testenv.Owner(t, t.TempDir()), c.kind, c.system)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tare/internal/base/quantity"
-	"tare/internal/image"
+	"tare/internal/image/kernel"
 	"tare/internal/linux/virtnet"
 )
 
@@ -30,7 +30,7 @@ type machine struct {
 	cpus   int
 	memory quantity.Bytes
 	pids   int // 0 is no limit
-	guest  *image.Guest
+	guest  *kernel.Guest
 	env    []string // the image's environment, KEY=VALUE
 	root   string   // the file or the device
 	data   string

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tare/internal/base/quantity"
-	"tare/internal/image"
+	"tare/internal/image/kernel"
 	"tare/internal/linux/virtnet"
 )
 
@@ -74,7 +74,7 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 
 var example = machine{
 	name: "b1", accel: "tcg", cpus: 2, memory: 256 * quantity.MiB, tscKHz: 2250000,
-	guest: &image.Guest{Kernel: "/s/bzImage", Vmlinux: "/s/vmlinux", Initramfs: "/s/initramfs"},
+	guest: &kernel.Guest{Kernel: "/s/bzImage", Vmlinux: "/s/vmlinux", Initramfs: "/s/initramfs"},
 	env:   []string{"LANG=C.UTF-8", "GREETING=good day"},
 	root:  "/w/a,b/root.qcow2", data: "/w/a,b/data.raw",
 }

@@ -17,6 +17,7 @@ import (
 	"tare/internal/environment/support/vmm"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/image/kernel"
 	"tare/internal/linux/kvm"
 )
 
@@ -39,7 +40,7 @@ type vm struct {
 	options Options
 
 	mutex sync.Mutex
-	guest *image.Guest
+	guest *kernel.Guest
 	roots map[string]*vmm.Template // an empty overlay on each image's disk, by digest
 	data  *vmm.Template            // an empty file system
 }
@@ -133,7 +134,7 @@ func (e *vm) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environm
 }
 
 // prepared returns what Prepare created.
-func (e *vm) prepared(ctx context.Context, img *image.Image) (guest *image.Guest, root, data *vmm.Template, err error) {
+func (e *vm) prepared(ctx context.Context, img *image.Image) (guest *kernel.Guest, root, data *vmm.Template, err error) {
 	if err := e.Prepare(ctx, img, nil); err != nil {
 		return nil, nil, nil, err
 	}
@@ -171,7 +172,7 @@ func disks(ctx context.Context, wanted []environment.Disk, dir string) (made []d
 }
 
 // machine returns the full configuration of one guest.
-func (e *vm) machine(r environment.Request, guest *image.Guest, dir string) machine {
+func (e *vm) machine(r environment.Request, guest *kernel.Guest, dir string) machine {
 	m := machine{
 		name: r.Name, accel: e.accel(), guest: guest, tscKHz: vmm.TSCKHz(), env: r.Image.Env,
 		pids: r.Limits.PIDs,

@@ -15,6 +15,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/image/recipe"
 	"tare/internal/testing/needs"
 )
 
@@ -28,7 +29,7 @@ func Images() string {
 }
 
 // Recipe is the smallest image: the distribution's essential packages.
-func Recipe() image.Recipe { return image.Recipe{} }
+func Recipe() recipe.Recipe { return recipe.Recipe{} }
 
 // Get finds or makes the small image, without a test.
 func Get(ctx context.Context, progress func(string)) (*image.Image, error) {

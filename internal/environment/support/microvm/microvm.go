@@ -22,6 +22,7 @@ import (
 	"tare/internal/environment/support/vmm"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/image/kernel"
 	"tare/internal/linux/virtnet"
 )
 
@@ -111,7 +112,7 @@ type Environment struct {
 	options Options
 
 	mutex     sync.Mutex
-	guest     *image.Guest
+	guest     *kernel.Guest
 	data      *vmm.Template     // an empty file system
 	disks     map[string]string // disks of images, by digest
 	snapshots map[snapshotKey]*snapshot
@@ -209,7 +210,7 @@ func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress fu
 }
 
 // prepared returns what Prepare created.
-func (e *Environment) prepared(ctx context.Context, img *image.Image) (guest *image.Guest, disk string, data *vmm.Template, err error) {
+func (e *Environment) prepared(ctx context.Context, img *image.Image) (guest *kernel.Guest, disk string, data *vmm.Template, err error) {
 	if err := e.Prepare(ctx, img, nil); err != nil {
 		return nil, "", nil, err
 	}
