@@ -16,6 +16,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/fsinfo"
 )
 
 // IO limits the rate of I/O on the disk that /data is on, per second. The zero value of
@@ -61,7 +62,7 @@ func (l Limits) Group(directory string) (cgroup.Limits, error) {
 	if directory == Memory {
 		return g, ErrMemoryIO
 	}
-	disk, err := cgroup.DiskBelow(directory)
+	disk, err := fsinfo.DiskBelow(directory)
 	if err != nil {
 		return g, fmt.Errorf("limiting io: %w; put tare's home ($TARE_HOME) on a disk, or remove limits: io:", err)
 	}
@@ -349,5 +350,5 @@ func (in inside) disk(directory string) string {
 	if at == nil || at.Major == 0 {
 		return ""
 	}
-	return cgroup.WholeDisk(fmt.Sprintf("%d:%d", at.Major, at.Minor), "/sys")
+	return fsinfo.WholeDisk(fmt.Sprintf("%d:%d", at.Major, at.Minor), "/sys")
 }

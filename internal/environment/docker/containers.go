@@ -25,6 +25,7 @@ import (
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/fsinfo"
 )
 
 // agentInside is the path of the agent's program inside, read-only.
@@ -265,7 +266,7 @@ func throttle(to *container.Resources, t cgroup.Throttle) {
 		if n == 0 {
 			return nil
 		}
-		return []*blkiodev.ThrottleDevice{{Path: cgroup.Node(t.Device), Rate: uint64(n)}}
+		return []*blkiodev.ThrottleDevice{{Path: fsinfo.Node(t.Device), Rate: uint64(n)}}
 	}
 	to.BlkioDeviceReadBps, to.BlkioDeviceWriteBps = rate(int64(t.Read)), rate(int64(t.Write))
 	to.BlkioDeviceReadIOps, to.BlkioDeviceWriteIOps = rate(int64(t.ReadOps)), rate(int64(t.WriteOps))

@@ -41,7 +41,7 @@ type Limits struct {
 // Throttle limits the I/O of one block device per second. The zero
 // value of each is "none".
 type Throttle struct {
-	Device            string // MAJOR:MINOR of a whole disk, as DiskBelow finds it
+	Device            string // MAJOR:MINOR of a whole disk, as fsinfo.DiskBelow finds it
 	Read, Write       quantity.Bytes
 	ReadOps, WriteOps int
 }

@@ -2,13 +2,9 @@ package cgroup
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/moby/sys/mountinfo"
 
 	"tare/internal/base/quantity"
 )
@@ -141,36 +137,5 @@ func TestAContainersCgroupsAreReadFromItsOwnView(t *testing.T) {
 	}
 	if len(seen) != 5 { // with swap
 		t.Errorf("seen: %v", seen)
-	}
-}
-
-func TestTheDiskBelowADirectoryIsAWholeDisk(t *testing.T) {
-	sys := t.TempDir()
-	for file, text := range map[string]string{"devices/vda/dev": "254:0\n", "devices/vda/vda1/dev": "254:1\n", "devices/vda/vda1/partition": "1\n"} {
-		path := filepath.Join(sys, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	block := filepath.Join(sys, "dev/block")
-	if err := os.MkdirAll(block, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for number, device := range map[string]string{"254:0": "vda", "254:1": "vda/vda1"} {
-		if err := os.Symlink(filepath.Join(sys, "devices", device), filepath.Join(block, number)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for device, want := range map[string]string{"254:1": "254:0", "254:0": "254:0", "7:3": "7:3"} {
-		if got := WholeDisk(device, sys); got != want {
-			t.Errorf("below %s lies %s, want %s", device, got, want)
-		}
-	}
-	memory := []*mountinfo.Info{{Mountpoint: "/", FSType: "ext4", Source: "/dev/vda"}, {Mountpoint: "/dev/shm", FSType: "tmpfs", Source: "tmpfs"}}
-	if disk, err := diskBelow("/dev/shm", memory, sys, 0); err == nil || !strings.Contains(err.Error(), "without a block device (tmpfs on /dev/shm)") {
-		t.Errorf("memory lies on %q, %v", disk, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/base/quantity"
+	"tare/internal/linux/fsinfo"
 	"tare/internal/testing/needs"
 )
 
@@ -112,7 +113,7 @@ func TestEveryControllerWorksOnV2(t *testing.T) {
 func TestV2ThrottlesADisk(t *testing.T) {
 	needsV2(t)
 	file := filepath.Join(t.TempDir(), "file")
-	disk, err := DiskBelow(filepath.Dir(file))
+	disk, err := fsinfo.DiskBelow(filepath.Dir(file))
 	needs.Working(t, "a disk", err)
 	l := Limits{IO: Throttle{Device: disk, Read: 8 * quantity.MiB, Write: 2 * quantity.MiB, ReadOps: 500, WriteOps: 400}}
 	g := real(t, l)

@@ -1,15 +1,18 @@
 // Package fsinfo finds the file system of the host that a path is on, in the form
-// of reports: "ext4 on vda1". If the disks of two environments are on different
-// ones, their comparison also compares these.
+// of reports, "ext4 on vda1", and the disk below it. If the disks of two environments
+// are on different ones, their comparison also compares these.
 //
 // It must not know environments.
 package fsinfo
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 )
 
 // Of names the file system below a path of the host; "" where the kernel does
@@ -19,11 +22,22 @@ func Of(path string) string {
 	if err != nil {
 		return ""
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := mountinfo.GetMounts(nil)
 	if err != nil {
 		return ""
 	}
-	return find(string(mounts), resolved)
+	return find(mounts, resolved)
+}
+
+func find(mounts []*mountinfo.Info, path string) string {
+	m := holding(path, mounts)
+	if m == nil {
+		return ""
+	}
+	if device, of := strings.CutPrefix(m.Source, "/dev/"); of {
+		return m.FSType + " on " + device
+	}
+	return m.FSType
 }
 
 // Device is what Of says of a device that no file system of the host is on.
@@ -34,55 +48,92 @@ func Device(path string) string {
 	return "device " + strings.TrimPrefix(path, "/dev/")
 }
 
-// find looks for the mount that a path is on: the deepest above it, and of
-// several at one place the last, which covers the others.
-func find(mountinfo, path string) string {
-	deepest, found := -1, ""
-	for line := range strings.Lines(mountinfo) {
-		point, text, ok := parse(line)
-		if !ok || !above(point, path) || len(point) < deepest {
-			continue
+// holding is the mount that a path is on: the one with the longest mount point above it,
+// and of those at one place the last, which covers the others.
+func holding(path string, mounts []*mountinfo.Info) (best *mountinfo.Info) {
+	for _, m := range mounts {
+		point := strings.TrimSuffix(m.Mountpoint, "/")
+		if (path == point || strings.HasPrefix(path, point+"/")) && (best == nil || len(m.Mountpoint) >= len(best.Mountpoint)) {
+			best = m
 		}
-		deepest, found = len(point), text
 	}
-	return found
+	return best
 }
 
-// parse reads one line:
-//
-//	27 1 254:0 / /mnt\040a rw,relatime - ext4 /dev/vda1 rw
-func parse(line string) (point, text string, ok bool) {
-	place, kind, ok := strings.Cut(line, " - ")
-	fields, what := strings.Fields(place), strings.Fields(kind)
-	if !ok || len(fields) < 5 || len(what) < 2 {
-		return "", "", false
+// DiskBelow is the whole disk (MAJOR:MINOR) below a file or folder: the kernel
+// throttles disks, not partitions, and knows file systems of several devices by
+// numbers that are no device's.
+func DiskBelow(path string) (string, error) {
+	mounts, err := mountinfo.GetMounts(nil)
+	if err != nil {
+		return "", fmt.Errorf("looking for the disk below %s: %w", path, err)
 	}
-	text = what[0]
-	if device, of := strings.CutPrefix(unescape(what[1]), "/dev/"); of {
-		text += " on " + device
+	disk, err := diskBelow(path, mounts, "/sys", 0)
+	if err != nil {
+		return "", fmt.Errorf("looking for the disk below %s: %w", path, err)
 	}
-	return unescape(fields[4]), text, true
+	return disk, nil
 }
 
-func above(point, path string) bool {
-	return point == "/" || path == point || strings.HasPrefix(path, point+"/")
+func diskBelow(path string, mounts []*mountinfo.Info, sys string, depth int) (string, error) {
+	var file unix.Stat_t
+	if err := unix.Stat(path, &file); err != nil {
+		return "", err
+	}
+	major, minor := unix.Major(file.Dev), unix.Minor(file.Dev)
+	if major > 0 {
+		return WholeDisk(fmt.Sprintf("%d:%d", major, minor), sys), nil
+	}
+	// btrfs, zfs and overlays: their mount names what lies below.
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	mount := holding(path, mounts)
+	switch {
+	case mount == nil || depth > 8:
+		return "", fmt.Errorf("no mount is known for it")
+	case mount.FSType == "overlay":
+		for _, option := range strings.Split(mount.VFSOptions, ",") {
+			if upper, ok := strings.CutPrefix(option, "upperdir="); ok {
+				return diskBelow(upper, mounts, sys, depth+1)
+			}
+		}
+	case strings.HasPrefix(mount.Source, "/dev/"):
+		if err := unix.Stat(mount.Source, &file); err != nil {
+			return "", err
+		}
+		return WholeDisk(fmt.Sprintf("%d:%d", unix.Major(file.Rdev), unix.Minor(file.Rdev)), sys), nil
+	}
+	return "", fmt.Errorf("it is on a file system without a block device (%s on %s)", mount.FSType, mount.Mountpoint)
 }
 
-// unescape undoes the kernel's octal escapes of spaces and the like.
-func unescape(text string) string {
-	var out strings.Builder
-	for {
-		before, after, found := strings.Cut(text, `\`)
-		out.WriteString(before)
-		if !found {
-			return out.String()
-		}
-		if code, err := strconv.ParseUint(after[:min(3, len(after))], 8, 8); err == nil && len(after) >= 3 {
-			out.WriteByte(byte(code))
-			text = after[3:]
-			continue
-		}
-		out.WriteByte('\\')
-		text = after
+// WholeDisk is the disk that a partition is on, and any other device itself.
+// sys is where /sys is.
+func WholeDisk(device, sys string) string {
+	directory := filepath.Join(sys, "dev", "block", device)
+	if _, err := os.Stat(filepath.Join(directory, "partition")); err != nil {
+		return device
 	}
+	real, err := filepath.EvalSymlinks(directory)
+	if err != nil {
+		return device
+	}
+	if disk, err := os.ReadFile(filepath.Join(filepath.Dir(real), "dev")); err == nil {
+		return strings.TrimSpace(string(disk))
+	}
+	return device
+}
+
+// Node is the file in /dev that stands for a device.
+func Node(device string) string {
+	text, _ := os.ReadFile(filepath.Join("/sys/dev/block", device, "uevent"))
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(line, "DEVNAME="); ok {
+			return "/dev/" + strings.TrimSpace(name)
+		}
+	}
+	return "/dev/block/" + device // udev's name for it
 }
