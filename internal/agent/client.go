@@ -286,6 +286,20 @@ func (c *Client) request(ctx context.Context, call *call, t wire.Type, message a
 	return c.contextError(ctx, c.send(ctx.Done(), f))
 }
 
+// ask makes a request that one reply answers.
+func ask[T any](ctx context.Context, c *Client, t wire.Type, message any) (reply T, err error) {
+	call := c.open()
+	defer c.drop(call)
+	if err := c.request(ctx, call, t, message); err != nil {
+		return reply, err
+	}
+	f, err := c.receive(ctx, call)
+	if err == nil {
+		err = f.Decode(&reply)
+	}
+	return reply, err
+}
+
 // contextError replaces context.Canceled with the cause of the context.
 func (c *Client) contextError(ctx context.Context, err error) error {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

@@ -127,14 +127,8 @@ func (p *Process) PID() int { return p.pid }
 
 // Signal sends a signal to the command's whole process group.
 func (p *Process) Signal(ctx context.Context, s Signal) error {
-	c := p.client
-	call := c.open()
-	defer c.drop(call)
-	defer c.expect(0)()
-	if err := c.request(ctx, call, wire.TypeSignal, wire.Signal{Process: p.call.id, Number: int(s)}); err != nil {
-		return err
-	}
-	_, err := c.receive(ctx, call)
+	defer p.client.expect(0)()
+	_, err := ask[struct{}](ctx, p.client, wire.TypeSignal, wire.Signal{Process: p.call.id, Number: int(s)})
 	return err
 }
 

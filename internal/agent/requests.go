@@ -189,12 +189,7 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	c.mu.Lock()
 	c.shuttingDown = true
 	c.mu.Unlock()
-	call := c.open()
-	defer c.drop(call)
-	if err := c.send(ctx.Done(), wire.Frame{Type: wire.TypeShutdown, Request: call.id}); err != nil {
-		return c.contextError(ctx, err)
-	}
-	_, err := c.receive(ctx, call)
+	_, err := ask[struct{}](ctx, c, wire.TypeShutdown, struct{}{})
 	if errors.Is(err, ErrGone) {
 		return nil // the agent exited before its reply arrived
 	}

@@ -73,18 +73,9 @@ func (s *second) done(request uint32) {
 // the first stream is used as before, unless the connection has ended. Shortcut is called
 // before other requests.
 func (c *Client) Shortcut(ctx context.Context, pidfd int) error {
-	call := c.open()
-	defer c.drop(call)
-	if err := c.send(ctx.Done(), wire.Frame{Type: wire.TypeSocket, Request: call.id}); err != nil {
-		return c.contextError(ctx, err)
-	}
-	f, err := c.receive(ctx, call)
+	socket, err := ask[wire.Socket](ctx, c, wire.TypeSocket, struct{}{})
 	if err != nil {
 		return fmt.Errorf("asking the agent for a socket: %w", err)
-	}
-	var socket wire.Socket
-	if err := f.Decode(&socket); err != nil {
-		return err
 	}
 	stream, err := duplicate(pidfd, socket)
 	if err != nil {

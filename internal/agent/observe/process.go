@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/linux/procfile"
+	"tare/internal/linux/searchpath"
 )
 
 var (
@@ -107,7 +110,7 @@ func executable(dir string) (string, error) {
 // inheritedLimits returns the limits of a process that the agent starts. The
 // agent's own differ, since the Go runtime raises RLIMIT_NOFILE.
 func inheritedLimits() (string, error) {
-	path, err := lookPath("cat")
+	path, err := searchpath.Find("cat", os.Getenv("PATH"))
 	if err != nil {
 		return "", err
 	}
@@ -147,16 +150,8 @@ func followLaunchers(pid int) int {
 
 // firstChild returns the child with the smallest PID, 0 if there is none.
 func firstChild(of int) (first int) {
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || first > 0 && pid > first {
-			continue
-		}
-		stat, err := read("/proc/" + e.Name() + "/stat")
-		// pid (name) state parent ...; the name may hold anything.
-		rest := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-		if err == nil && len(rest) > 1 && rest[1] == strconv.Itoa(of) {
+	for pid, parent := range procfile.Parents() {
+		if parent == of && (first == 0 || pid < first) {
 			first = pid
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"tare/internal/base/bounded"
+	"tare/internal/linux/searchpath"
 )
 
 // maxProgramBytes bounds the size of a program whose checksum is computed.
@@ -51,10 +51,7 @@ func (a *Answer) programs(names []string) {
 }
 
 func program(name string) (p Program) {
-	path, err := name, error(nil)
-	if !strings.Contains(name, "/") {
-		path, err = lookPath(name)
-	}
+	path, err := searchpath.Find(name, os.Getenv("PATH"))
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
@@ -87,17 +84,6 @@ func program(name string) (p Program) {
 		p.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	}
 	return p
-}
-
-// lookPath finds a program in PATH.
-func lookPath(name string) (string, error) {
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
-		full := filepath.Join(dir, name)
-		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return full, nil
-		}
-	}
-	return "", errors.New("no such command in PATH (" + os.Getenv("PATH") + ")")
 }
 
 // loader returns the interpreter of an executable: of a script's #! line, or of

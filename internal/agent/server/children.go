@@ -1,14 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"tare/internal/agent/wire"
 	"tare/internal/base/quantity"
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/procfile"
 )
 
 // children starts processes and is the only one to wait for them. The agent is
@@ -191,13 +190,12 @@ func (c *children) signal(ch *child, s syscall.Signal) error {
 // isExiting reports whether a process has begun to exit: PF_EXITING among its flags, the
 // ninth field of /proc/PID/stat (proc(5); include/linux/sched.h of the kernel).
 func isExiting(pid int) bool {
-	const exiting, flags = 0x4, 6 // counted from the state
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // the name may hold anything
-	if len(fields) <= flags {
+	const exiting = 0x4
+	fields := procfile.Stat(pid)
+	if len(fields) <= procfile.StatFlags {
 		return false
 	}
-	value, err := strconv.ParseUint(fields[flags], 10, 64)
+	value, err := strconv.ParseUint(fields[procfile.StatFlags], 10, 64)
 	return err == nil && value&exiting != 0
 }
 
@@ -241,23 +239,7 @@ func (c *children) killOnce() (left int) {
 // descendants lists the children of a process, their children, and so on.
 // Orphans among them were reparented to the agent, their subreaper.
 func descendants(of int) (family []int) {
-	entries, _ := os.ReadDir("/proc")
-	parents := map[int]int{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue
-		}
-		// pid (name) state parent ...; the name may hold anything.
-		rest := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(rest) > 1 {
-			parents[pid], _ = strconv.Atoi(rest[1])
-		}
-	}
+	parents := procfile.Parents()
 	for pid := range parents {
 		up := parents[pid]
 		for steps := 0; up > 1 && up != of && steps < 1000; steps++ {

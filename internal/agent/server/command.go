@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"tare/internal/agent/wire"
 	"tare/internal/base/bounded"
+	"tare/internal/linux/searchpath"
 )
 
 // Path is the default of PATH, for environments that set none.
@@ -89,22 +89,17 @@ func merge(lists ...[]string) (env []string) {
 // lookPath finds a program as a shell does, in the PATH of the command's
 // environment.
 func lookPath(name string, env []string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil
-	}
 	var path string
 	for _, entry := range env {
 		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
 			path = value
 		}
 	}
-	for _, dir := range filepath.SplitList(path) {
-		full := filepath.Join(dir, name)
-		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return full, nil
-		}
+	found, err := searchpath.Find(name, path)
+	if err != nil {
+		err = fmt.Errorf("starting %s: %w", name, err)
 	}
-	return "", fmt.Errorf("starting %s: no such command in PATH (%s): %w", name, path, fs.ErrNotExist)
+	return found, err
 }
 
 type account struct {

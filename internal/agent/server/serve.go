@@ -208,36 +208,23 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 	answer, err := wire.TypeReply, error(nil)
 	switch f.Type {
 	case wire.TypeStart:
-		var m wire.Start
-		if err = f.Decode(&m); err == nil {
-			answer = wire.TypeExit
-			reply, err = s.start(t, m)
-		}
+		answer = wire.TypeExit
+		reply, err = decoded(f, func(m wire.Start) (any, error) { return s.start(t, m) })
 	case wire.TypeSignal:
-		var m wire.Signal
-		if err = f.Decode(&m); err == nil {
-			err = s.signal(m)
-		}
+		reply, err = decoded(f, func(m wire.Signal) (any, error) { return struct{}{}, s.signal(m) })
 	case wire.TypeAwait:
-		var m wire.Await
-		if err = f.Decode(&m); err == nil {
-			var a wire.Awaited
-			a.Elapsed, err = s.await(t.ctx, m)
-			reply = a
-		}
+		reply, err = decoded(f, func(m wire.Await) (any, error) {
+			elapsed, err := s.await(t.ctx, m)
+			return wire.Awaited{Elapsed: elapsed}, err
+		})
 	case wire.TypeRead:
-		var m wire.Read
-		if err = f.Decode(&m); err == nil {
-			answer = wire.TypeEnd
-			err = s.readFile(t, m)
-		}
+		answer = wire.TypeEnd
+		_, err = decoded(f, func(m wire.Read) (any, error) { return nil, s.readFile(t, m) })
 	case wire.TypeWrite:
-		var m wire.Write
-		if err = f.Decode(&m); err == nil {
-			var w wire.Written
-			w.Path, err = s.writeFile(t, m)
-			reply = w
-		}
+		reply, err = decoded(f, func(m wire.Write) (any, error) {
+			path, err := s.writeFile(t, m)
+			return wire.Written{Path: path}, err
+		})
 	case wire.TypeSocket:
 		reply, err = s.socket()
 	case wire.TypeShutdown:
@@ -263,6 +250,15 @@ func (s *server) work(t *task, f wire.Frame) wire.Frame {
 		last.Payload, _ = json.Marshal(failed) // cannot fail
 	}
 	return last
+}
+
+// decoded answers a request whose frame has a message.
+func decoded[M any](f wire.Frame, answer func(M) (any, error)) (any, error) {
+	var m M
+	if err := f.Decode(&m); err != nil {
+		return nil, err
+	}
+	return answer(m)
 }
 
 // exitsTimeout is how long the reply to a Shutdown waits for the exits of commands: a

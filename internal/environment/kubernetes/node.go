@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,14 +10,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
 
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/procfile"
 	"tare/internal/usage"
 )
 
@@ -124,22 +126,16 @@ func hasNetwork(pid int) bool {
 
 // parentOf is the parent of a process if it is a shim; 0 otherwise.
 func parentOf(pid int) int {
-	p, err := procfs.NewProc(pid)
-	if err != nil {
+	fields := procfile.Stat(pid)
+	if len(fields) <= procfile.StatParent {
 		return 0
 	}
-	stat, err := p.Stat()
-	if err != nil {
+	name, err := os.ReadFile("/proc/" + fields[procfile.StatParent] + "/comm")
+	if err != nil || !bytes.HasPrefix(name, []byte("containerd-shim")) && !bytes.HasPrefix(name, []byte("conmon")) {
 		return 0
 	}
-	parent, err := procfs.NewProc(stat.PPID)
-	if err != nil {
-		return 0
-	}
-	if name, err := parent.Comm(); err != nil || !strings.HasPrefix(name, "containerd-shim") && !strings.HasPrefix(name, "conmon") {
-		return 0
-	}
-	return stat.PPID
+	parent, _ := strconv.Atoi(fields[procfile.StatParent])
+	return parent
 }
 
 // remote is an instance on a node that is another machine.

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/linux/procfile"
 )
 
 // A recorded process is a file named by its PID that has its start time and its
@@ -29,20 +31,14 @@ func record(dir string, pid int, role string) (file string, err error) {
 	return file, os.WriteFile(file, []byte(start+" "+role+"\n"), 0o644)
 }
 
-// startTime returns field 22 of /proc/PID/stat. PID and start time identify a
-// process until the next boot.
+// startTime returns the start time of a process. PID and start time identify it until the
+// next boot.
 func startTime(pid int) (string, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "", err
+	fields := procfile.Stat(pid)
+	if len(fields) <= procfile.StatStart {
+		return "", fmt.Errorf("/proc/%d/stat: %w", pid, fs.ErrNotExist)
 	}
-	// The name in field 2 may hold spaces and brackets.
-	_, after, found := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ")
-	fields := strings.Fields(after)
-	if !found || len(fields) < 20 {
-		return "", fmt.Errorf("/proc/%d/stat reads %q", pid, data)
-	}
-	return fields[19], nil
+	return fields[procfile.StatStart], nil
 }
 
 // killRecorded kills the recorded processes that are still running.

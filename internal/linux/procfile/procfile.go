@@ -7,9 +7,13 @@
 package procfile
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -105,6 +109,36 @@ func (f *File) Close() {
 		f.open = false
 		kept.Add(-1)
 	}
+}
+
+// Stat returns the fields of /proc/PID/stat from the third one on, the state; none of a
+// process that is gone. The name in the second one may hold spaces and brackets.
+func Stat(pid int) []string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+}
+
+// The fields of Stat that are used here: the parent, the flags and the start time.
+const (
+	StatParent = 1
+	StatFlags  = 6
+	StatStart  = 19
+)
+
+// Parents returns the parent of each process.
+func Parents() map[int]int {
+	entries, _ := os.ReadDir("/proc")
+	parents := map[int]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if fields := Stat(pid); len(fields) > StatParent {
+			parents[pid], _ = strconv.Atoi(fields[StatParent])
+		}
+	}
+	return parents
 }
 
 // Number reads a file that holds one.

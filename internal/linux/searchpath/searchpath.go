@@ -1,8 +1,10 @@
 // Package searchpath completes the PATH of this process, by which it finds the programs of
-// the system. It must not know which programs those are.
+// the system, and finds programs in another PATH. It must not know which programs those are.
 package searchpath
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,4 +27,18 @@ func completed(path string) string {
 		}
 	}
 	return strings.Join(directories, string(filepath.ListSeparator))
+}
+
+// Find finds a program as a shell does, in the directories of a PATH.
+func Find(name, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	for _, directory := range filepath.SplitList(path) {
+		full := filepath.Join(directory, name)
+		if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", fmt.Errorf("no such command in PATH (%s): %w", path, fs.ErrNotExist)
 }
