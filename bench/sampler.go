@@ -224,7 +224,7 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 func samplerShare(ctx context.Context, instances []environment.Instance) (share float64, ends time.Duration, err error) {
 	before := ownCPU()
 	unobserved := func(int) func(usage.Reading) { return nil }
-	meters := environment.Meters(instances, 0, unobserved) // as a trial does
+	meters, _ := environment.Meters(instances, usage.Options{}, unobserved) // as a trial does
 	first, began := ownCPU(), time.Now()
 	select {
 	case <-ctx.Done():

@@ -245,51 +245,30 @@ type Metered interface {
 
 // Meter starts to sample the usage of an instance.
 func Meter(i Instance, o usage.Options) usage.Meter {
-	return Meters([]Instance{i}, o.Every, func(int) func(usage.Reading) { return o.Each })[0]
+	meters, _ := Meters([]Instance{i}, o, func(int) func(usage.Reading) { return o.Each })
+	return meters[0]
 }
 
 // Meters starts to sample several instances; each returns the callback for the readings
-// of one of them. Instances of this machine share one sampler: Stop of the first meter
-// stops it for all.
-func Meters(instances []Instance, every time.Duration, each func(n int) func(usage.Reading)) []usage.Meter {
+// of one of them. Instances of this machine share one sampling: Stop of the first meter
+// stops it for all. Instances on another machine are not read at the edges of samples,
+// but once before the first and once after the last; their meters say so.
+func Meters(instances []Instance, o usage.Options, each func(n int) func(usage.Reading)) ([]usage.Meter, *usage.Sampling) {
 	meters := make([]usage.Meter, len(instances))
 	var here []int
 	var targets []usage.Target
 	for n, i := range instances {
 		if m, elsewhere := i.(Metered); elsewhere {
-			meters[n] = m.Meter(usage.Options{Every: every, Each: each(n)})
+			meters[n] = m.Meter(usage.Options{Every: o.Every, Each: each(n)})
 		} else {
 			here, targets = append(here, n), append(targets, usage.Target{Footprint: i.Footprint(), Each: each(n)})
 		}
 	}
-	if len(targets) > 0 {
-		for k, s := range usage.StartAll(every, targets...) {
-			meters[here[k]] = s
-		}
-	}
-	return meters
-}
-
-// EdgeMeters are meters that read only at the edges of samples: the caller calls Begin
-// and End of the edges around each. The instances use these cores, or all where there
-// are none. Instances on another machine are read once before
-// the first sample and once after the last; their meters say so.
-func EdgeMeters(instances []Instance, cores []int, each func(n int) func(usage.Reading)) ([]usage.Meter, *usage.Edges) {
-	meters := make([]usage.Meter, len(instances))
-	var here []int
-	var targets []usage.Target
-	for n, i := range instances {
-		if m, elsewhere := i.(Metered); elsewhere {
-			meters[n] = m.Meter(usage.Options{Every: usage.Never, Each: each(n)})
-		} else {
-			here, targets = append(here, n), append(targets, usage.Target{Footprint: i.Footprint(), Each: each(n)})
-		}
-	}
-	edges, samplers := usage.NewEdges(cores, targets...)
-	for k, s := range samplers {
+	sampling := usage.StartAll(o, targets...)
+	for k, s := range sampling.Samplers {
 		meters[here[k]] = s
 	}
-	return meters, edges
+	return meters, sampling
 }
 
 // Phase is a part of the start-up time.

@@ -17,8 +17,8 @@ func TestOnlySamplesCountBetweenEdges(t *testing.T) {
 	want := continuous.Stop()
 
 	on, after = recorded(t)
-	e, samplers := newEdges(on, nil, Target{Footprint: whole})
-	s := samplers[0]
+	e := start(on, Options{AtEdges: true}, Target{Footprint: whole})
+	s := e.Samplers[0]
 	e.Begin()
 	if got := e.End(); got.CPU != Known(0) || got.Steal != Known(0) {
 		t.Errorf("nothing moved, and the sample took %+v", got)
@@ -37,27 +37,27 @@ func TestOnlySamplesCountBetweenEdges(t *testing.T) {
 	if u.DiskRead != want.DiskRead || u.MinorFaults != want.MinorFaults || u.Switches != want.Switches {
 		t.Errorf("%v read, %v faults, %v switches", u.DiskRead, u.MinorFaults, u.Switches)
 	}
-	if u.Host == nil || u.Host.Steal != took.Steal || u.Host.Others.Missing == "" || u.Host.Seconds >= s.series.At(s.series.Len()-1).Seconds {
+	if u.Host == nil || u.Host.Steal != took.Steal || u.Host.Others.Missing == "" || u.Host.Seconds >= s.record.series.At(s.record.series.Len()-1).Seconds {
 		t.Errorf("the machine used %+v", u.Host)
 	}
 	if len(u.Notes) == 0 || !strings.Contains(u.Notes[len(u.Notes)-1], "at the end of each sample") || len(u.Parts) == 0 {
 		t.Errorf("notes %q, parts %v", u.Notes, u.Parts)
 	}
-	if s.series.Len() != 6 {
-		t.Errorf("%d readings", s.series.Len())
+	if s.record.series.Len() != 6 {
+		t.Errorf("%d readings", s.record.series.Len())
 	}
 }
 
 func TestWhatIsUsedBetweenTwoSamplesIsNotCounted(t *testing.T) {
 	on, after := recorded(t)
-	e, samplers := newEdges(on, nil, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
+	e := start(on, Options{AtEdges: true}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
 	e.Begin()
 	e.End()
 	after()
 	e.Begin()
 	e.End()
 	e.Close()
-	u := samplers[0].Stop()
+	u := e.Samplers[0].Stop()
 	if u.CPU() != Known(0) || u.Host.CPU != Known(0) || u.DiskRead != Known(0) {
 		t.Errorf("%v of CPU time, %v of the machine's, %v bytes", u.CPU(), u.Host.CPU, u.DiskRead)
 	}
@@ -71,7 +71,7 @@ func TestStolenTimeIsReadFromTheKernelsCountersWhereTheyAre(t *testing.T) {
 	counter, asked := 10*time.Second, []int(nil)
 	var failure error
 	on.stolen = func(cores []int) (time.Duration, error) { asked = cores; return counter, failure }
-	e, _ := newEdges(on, []int{1}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
+	e := start(on, Options{AtEdges: true, Cores: []int{1}}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
 	defer e.Close()
 	e.Begin()
 	counter += 1234567
@@ -91,7 +91,7 @@ func sameFigure(a, b Figure) bool { return a.Missing == b.Missing && math.Abs(a.
 func TestOnlyTheTimeStolenFromTheInstancesCoresCounts(t *testing.T) {
 	for core, want := range []float64{0.25, 0} {
 		on, after := recorded(t)
-		e, _ := newEdges(on, []int{core}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
+		e := start(on, Options{AtEdges: true, Cores: []int{core}}, Target{Footprint: Footprint{Cgroups: []string{"/tare/o/vm"}}})
 		e.Begin()
 		after()
 		if got := e.End(); got.Steal != Known(want) || got.StealSource != StealTicks {

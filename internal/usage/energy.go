@@ -80,26 +80,17 @@ func (e *energy) read() {
 }
 
 // total reads the energy since openEnergy, in J.
-func (e *energy) total() (sum float64) {
+func (e *energy) total() Figure {
 	e.read()
+	sum := 0.
 	for _, p := range e.packages {
 		sum += p.used / 1e6
 	}
-	return sum
+	return Figure{sum, e.missing}
 }
 
 func (e *energy) close() {
 	for _, p := range e.packages {
 		p.file.Close()
 	}
-}
-
-// figure returns the energy since openEnergy, in J, and ends its readings.
-func (e *energy) figure() Figure {
-	sum := e.total()
-	e.close()
-	if e.missing != "" {
-		return Figure{Missing: e.missing}
-	}
-	return Known(sum)
 }

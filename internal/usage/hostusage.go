@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/linux/procfile"
 )
 
@@ -113,47 +115,187 @@ type total struct {
 
 func (t total) busy() float64 { return t.user + t.system + t.irq + t.softirq }
 
-// hostMeter reads the machine's totals when the sampling begins and when it ends.
-type hostMeter struct {
-	loop   *loop
-	began  time.Time
-	before map[int]account // every process
-	kernel map[int]bool    // the PIDs of kernel threads
+// machineTotals are the cumulative counters of this machine at a moment, or what
+// they grew by.
+type machineTotals struct {
+	at     time.Time
+	span   time.Duration
 	stat   total
-	cores  int
-	noStat string
-	energy *energy
+	stolen time.Duration // from the cores of the instances
+	tare   float64       // CPU time of this process
+	energy Figure        // J
 }
 
-func newHostMeter(l *loop) *hostMeter {
-	h := &hostMeter{loop: l, began: l.on.now(), energy: openEnergy(l.on.sys)}
+// plus adds other totals, times a factor.
+func (t machineTotals) plus(o machineTotals, times float64) machineTotals {
+	t.span += o.span
+	t.stolen += time.Duration(times) * o.stolen
+	t.tare += times * o.tare
+	o.energy.Value *= times
+	t.energy = t.energy.Plus(o.energy)
+	t.stat = total{
+		user: t.stat.user + times*o.stat.user, system: t.stat.system + times*o.stat.system, irq: t.stat.irq + times*o.stat.irq,
+		softirq: t.stat.softirq + times*o.stat.softirq, steal: t.stat.steal + times*o.stat.steal, stolen: t.stat.stolen + times*o.stat.stolen,
+	}
+	return t
+}
+
+// hostMeter reads the machine's totals at the beginning and at the end of samples; the
+// whole time is one where a timer reads.
+type hostMeter struct {
+	energy          *energy
+	began, sum      machineTotals
+	noStat, noSteal string
+	cores           int
+	processes       *allProcesses // nil between edges
+}
+
+func (h *hostMeter) open(g *Sampling) {
+	h.energy = openEnergy(g.on.sys)
+	if g.options.AtEdges {
+		return
+	}
 	// Processes first, totals last; at the end the other way round, so that the
 	// overhead of reading is in neither.
-	h.before, h.kernel = map[int]account{}, map[int]bool{}
-	h.walk(func(p *process) {
-		h.before[p.pid] = p.account
-		if p.kernel {
-			h.kernel[p.pid] = true
-		}
-	})
-	var err error
-	if h.stat, h.cores, err = l.reader.total(); err != nil {
-		h.noStat = err.Error()
-	}
-	return h
+	h.processes = newAllProcesses(g)
+	h.began = h.read(g)
 }
 
-// poll reads the counters that may wrap between the beginning and the end.
-func (h *hostMeter) poll(at time.Time) { h.energy.poll(at) }
+// read reads the machine's counters.
+func (h *hostMeter) read(g *Sampling) machineTotals {
+	now := machineTotals{at: g.on.now(), tare: ownTime(), energy: h.energy.total()}
+	var err error
+	if now.stat, h.cores, err = g.reader.total(); err != nil {
+		h.noStat = err.Error()
+	}
+	if now.stolen = time.Duration(math.Round(now.stat.stolen*ticks)) * (time.Second / ticks); g.on.stolen != nil {
+		now.stolen, err = g.on.stolen(g.reader.cores)
+	}
+	if err != nil {
+		h.noSteal = err.Error()
+	}
+	return now
+}
+
+// add adds a sample that ends now. It returns the time that was stolen in it.
+func (h *hostMeter) add(g *Sampling) (stolen time.Duration) {
+	now := h.read(g)
+	took := now.plus(h.began, -1)
+	took.span = now.at.Sub(h.began.at)
+	h.sum = h.sum.plus(took, 1)
+	return took.stolen
+}
+
+// close returns the usage in the samples.
+func (h *hostMeter) close(g *Sampling) *HostUsage {
+	if h.processes != nil {
+		h.add(g)
+	}
+	u := &HostUsage{Cores: h.cores, Boot: bootOf(g.on.proc), IRQTime: irqTime(g.on.proc), Seconds: h.sum.span.Seconds()}
+	for _, s := range g.Samplers {
+		u.Watched = u.Watched.Plus(s.record.last.CPUUser.Plus(s.record.last.CPUSystem))
+	}
+	stat := func(v float64) Figure {
+		if h.noStat != "" {
+			return Figure{Missing: h.noStat}
+		}
+		return Known(max(v, 0))
+	}
+	u.CPU, u.User, u.System = stat(h.sum.stat.busy()), stat(h.sum.stat.user), stat(h.sum.stat.system)
+	u.IRQ, u.SoftIRQ, u.Steal = stat(h.sum.stat.irq), stat(h.sum.stat.softirq), stat(h.sum.stat.steal)
+	u.Energy = h.sum.energy
+	h.energy.close()
+	if h.processes != nil {
+		h.processes.divide(u, g)
+		return u
+	}
+	absent := Absent("the processes of the whole machine are not read between samples that alternate")
+	u.Others, u.KernelThreads, u.Unattributed, u.Error = absent, absent, absent, absent
+	u.Tare = Known(h.sum.tare)
+	return u
+}
+
+// ownTime is the CPU time of this process in seconds.
+func ownTime() float64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// allProcesses are those of the machine, when the sampling began.
+type allProcesses struct {
+	before map[int]account
+	kernel map[int]bool // the PIDs of kernel threads
+}
+
+func newAllProcesses(g *Sampling) *allProcesses {
+	a := &allProcesses{before: map[int]account{}, kernel: map[int]bool{}}
+	g.reader.walk(func(p *process) {
+		a.before[p.pid], a.kernel[p.pid] = p.account, p.kernel
+	})
+	return a
+}
 
 // walk visits every process of the machine.
-func (h *hostMeter) walk(visit func(*process)) {
-	for _, pid := range numericEntries(h.loop.on.proc) {
-		if p, lives := h.loop.reader.process(pid, ""); lives {
+func (e *procReader) walk(visit func(*process)) {
+	for _, pid := range numericEntries(e.proc) {
+		if p, lives := e.process(pid, ""); lives {
 			visit(p)
 			p.close()
 		}
 	}
+}
+
+// divide divides the CPU time since the beginning among the processes.
+func (a *allProcesses) divide(u *HostUsage, g *Sampling) {
+	watched := map[int]bool{}
+	for _, s := range g.Samplers {
+		maps.Copy(watched, s.inside.watched)
+		maps.Copy(watched, s.outside.watched)
+	}
+	now, kernel, others := map[int]account{}, map[label]*Part{}, map[label]*Part{}
+	seesKernel, moved := false, 0
+	g.reader.walk(func(p *process) {
+		now[p.pid] = p.account
+		spent := p.own
+		if before, known := a.before[p.pid]; known && before.started == p.started {
+			for i := range spent {
+				spent[i] -= before.own[i]
+			}
+		}
+		cpu := spent[cpuUser] + spent[cpuSystem]
+		if cpu > 0 {
+			moved++
+		}
+		sums, of := others, label{"other", p.name, ""}
+		if seesKernel = seesKernel || p.kernel; p.kernel {
+			sums, of = kernel, label{"kernel", threadKind(p.comm), ""}
+			a.kernel[p.pid] = true
+		}
+		if cpu > 0 && !watched[p.pid] && p.pid != os.Getpid() {
+			if sums[of] == nil {
+				sums[of] = &Part{Role: of.role, Name: of.name}
+			}
+			sums[of].Processes, sums[of].CPU = sums[of].Processes+1, sums[of].CPU+cpu
+		}
+	})
+	for _, p := range kernel {
+		u.KernelThreads.Value += p.CPU
+	}
+	u.Kernel, u.OtherProcesses = shares(kernel), shares(others)
+	u.OtherProcesses = u.OtherProcesses[:min(len(u.OtherProcesses), maxNamed)]
+	if !seesKernel {
+		u.KernelThreads = Absent("kernel threads are not visible in this PID namespace")
+	}
+	self := func(pid int) bool { return pid == os.Getpid() }
+	u.Tare = a.grown(now, watched, self)
+	u.Others = a.grown(now, watched, func(pid int) bool { return !self(pid) && !a.kernel[pid] })
+	u.Unattributed = u.CPU.Minus(u.Watched).Minus(u.Tare).Minus(u.Others).Minus(u.KernelThreads)
+	u.Unattributed.Value = max(u.Unattributed.Value, 0)
+	// One tick at either end of each account, with random sign.
+	u.Error = Known(math.Sqrt(2*float64(u.Cores*4+moved)) / ticks)
 }
 
 // total reads /proc/stat.
@@ -192,89 +334,19 @@ func (e *procReader) total() (t total, cores int, err error) {
 	return t, cores, err
 }
 
-// end returns the usage since newHostMeter.
-func (h *hostMeter) end() *HostUsage {
-	l := h.loop
-	u := &HostUsage{Cores: h.cores, Boot: bootOf(l.on.proc), Seconds: l.on.now().Sub(h.began).Seconds(), Energy: h.energy.figure(),
-		IRQTime: irqTime(l.on.proc)}
-	after, _, err := l.reader.total()
-	if h.noStat == "" && err != nil {
-		h.noStat = err.Error()
-	}
-	u.Watched = Known(0)
-	watched := map[int]bool{}
-	for _, s := range l.samplers {
-		u.Watched = u.Watched.Plus(s.last.CPUUser.Plus(s.last.CPUSystem))
-		maps.Copy(watched, s.inside.watched)
-		maps.Copy(watched, s.outside.watched)
-	}
-	now, kernel, others := map[int]account{}, map[label]*Part{}, map[label]*Part{}
-	seesKernel, moved := false, 0
-	h.walk(func(p *process) {
-		now[p.pid] = p.account
-		spent := p.own
-		if before, known := h.before[p.pid]; known && before.started == p.started {
-			for i := range spent {
-				spent[i] -= before.own[i]
-			}
-		}
-		cpu := spent[cpuUser] + spent[cpuSystem]
-		if cpu > 0 {
-			moved++
-		}
-		sums, of := others, label{"other", p.name, ""}
-		if seesKernel = seesKernel || p.kernel; p.kernel {
-			sums, of = kernel, label{"kernel", threadKind(p.comm), ""}
-			h.kernel[p.pid] = true
-		}
-		if cpu > 0 && !watched[p.pid] && p.pid != os.Getpid() {
-			if sums[of] == nil {
-				sums[of] = &Part{Role: of.role, Name: of.name}
-			}
-			sums[of].Processes, sums[of].CPU = sums[of].Processes+1, sums[of].CPU+cpu
-		}
-	})
-	for _, p := range kernel {
-		u.KernelThreads.Value += p.CPU
-	}
-	u.Kernel, u.OtherProcesses = shares(kernel), shares(others)
-	u.OtherProcesses = u.OtherProcesses[:min(len(u.OtherProcesses), maxNamed)]
-	if !seesKernel {
-		u.KernelThreads = Absent("kernel threads are not visible in this PID namespace")
-	}
-	self := func(pid int) bool { return pid == os.Getpid() }
-	u.Tare = h.grown(now, watched, self)
-	u.Others = h.grown(now, watched, func(pid int) bool { return !self(pid) && !h.kernel[pid] })
-	if h.noStat != "" {
-		for _, f := range []*Figure{&u.CPU, &u.User, &u.System, &u.IRQ, &u.SoftIRQ, &u.Steal} {
-			*f = Figure{Missing: h.noStat}
-		}
-	} else {
-		u.CPU = Known(max(after.busy()-h.stat.busy(), 0))
-		u.User, u.System = Known(after.user-h.stat.user), Known(after.system-h.stat.system)
-		u.IRQ, u.SoftIRQ = Known(after.irq-h.stat.irq), Known(after.softirq-h.stat.softirq)
-		u.Steal = Known(max(after.steal-h.stat.steal, 0))
-	}
-	u.Unattributed = u.CPU.Minus(u.Watched).Minus(u.Tare).Minus(u.Others).Minus(u.KernelThreads)
-	u.Unattributed.Value = max(u.Unattributed.Value, 0)
-	// One tick at either end of each account, with random sign.
-	u.Error = Known(math.Sqrt(2*float64(h.cores*4+moved)) / ticks)
-	return u
-}
-
 // maxNamed is the number of other processes that are named.
 const maxNamed = 5
 
 // grown returns how much the CPU time of some processes has grown, including that
 // of children that they waited for and that are not sampled.
-func (h *hostMeter) grown(now map[int]account, watched map[int]bool, counts func(pid int) bool) Figure {
+func (a *allProcesses) grown(now map[int]account, watched map[int]bool, counts func(pid int) bool) Figure {
 	var l ledger
 	var sums [2]amounts
-	for i, all := range []map[int]account{h.before, now} {
+	for i, all := range []map[int]account{a.before, now} {
 		page := map[int]account{}
-		for pid, a := range all {
-			if a.elsewhere = watched[pid]; a.elsewhere || counts(pid) {
-				page[pid] = a
+		for pid, one := range all {
+			if one.elsewhere = watched[pid]; one.elsewhere || counts(pid) {
+				page[pid] = one
 			}
 		}
 		sums[i] = l.update(page)

@@ -130,19 +130,19 @@ func TestEnergyIsCountedAcrossAWrap(t *testing.T) {
 			lay()
 			e.poll(time.Unix(int64(read)*3600, 0))
 		}
-		if got, want := e.figure(), float64(used[0]+used[1])/1e6; got.Missing != "" || math.Abs(got.Value-want) > 1e-12 {
+		if got, want := e.total(), float64(used[0]+used[1])/1e6; got.Missing != "" || math.Abs(got.Value-want) > 1e-12 {
 			rt.Fatalf("%+v, want %g J", got, want)
 		}
 	})
 }
 
 func TestEnergyThatCannotBeReadIsMissing(t *testing.T) {
-	if f := openEnergy(t.TempDir()).figure(); !strings.Contains(f.Missing, "no readable energy counters") {
+	if f := openEnergy(t.TempDir()).total(); !strings.Contains(f.Missing, "no readable energy counters") {
 		t.Errorf("%+v", f)
 	}
 	sys := t.TempDir()
 	files(t, sys, map[string]string{"class/powercap/intel-rapl:0/name": "package-0\n", "class/powercap/intel-rapl:0/energy_uj": "none\n"})
-	if f := openEnergy(sys).figure(); !strings.Contains(f.Missing, "reading the energy counters") {
+	if f := openEnergy(sys).total(); !strings.Contains(f.Missing, "reading the energy counters") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -7,7 +7,7 @@ import "slices"
 func (s *Sampler) readProcesses(r *Reading, when stage) {
 	s.readInside(r, when)
 	s.readOutside(when)
-	if when == first && !s.sinceCreation {
+	if when == first && !s.sampling.options.sinceCreation {
 		s.inside.tasks(s.reader)
 		s.outside.tasks(s.reader)
 	}
@@ -49,7 +49,7 @@ func (s *Sampler) readInside(r *Reading, when stage) {
 			s.list()
 		}
 	}
-	bytes := s.on.groups.Mode() != "v2" // groups of v1 do not count them
+	bytes := s.sampling.on.groups.Mode() != "v2" // groups of v1 do not count them
 	// With many processes, each is read less often, to bound the time of a reading.
 	const perReading = 32
 	switch stride := 1 + len(s.pids)/perReading; {
@@ -149,7 +149,7 @@ func (s *Sampler) readOutside(when stage) {
 	if len(s.footprint.Processes) == 0 {
 		return
 	}
-	findChildren := s.full && !s.resume // the beginning of a sample follows on the end of another
+	findChildren := s.full && !s.record.paused // the beginning of a sample follows on the end of another
 	for _, p := range s.outside.processes {
 		// Processes that serve an instance sleep most of the time.
 		if ran, _ := s.reader.readSwitches(p); !ran && (when == usual || when == edge) {

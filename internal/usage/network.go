@@ -44,32 +44,32 @@ func (i *interfaces) read(pass int) ([]byte, error) {
 }
 
 // openTraffic finds the file that counts the instance's bytes.
-func openTraffic(l *loop, f Footprint) *traffic {
+func openTraffic(g *Sampling, f Footprint) *traffic {
 	t := &traffic{devices: f.Devices}
-	if err := t.open(l, f); err != nil {
+	if err := t.open(g, f); err != nil {
 		t.missing = err.Error()
 	}
 	return t
 }
 
-func (t *traffic) open(l *loop, f Footprint) error {
-	path, within := filepath.Join(l.on.proc, "net", "dev"), f.Space
+func (t *traffic) open(g *Sampling, f Footprint) error {
+	path, within := filepath.Join(g.on.proc, "net", "dev"), f.Space
 	switch {
 	case f.NetworkPID != 0:
-		if shared, err := sharesNetwork(l.on.proc, f.NetworkPID); err != nil {
+		if shared, err := sharesNetwork(g.on.proc, f.NetworkPID); err != nil {
 			return err
 		} else if shared {
 			return fmt.Errorf("the instance shares the host's network, which does not count its bytes separately")
 		}
 		t.devices, within = nil, ""
-		path = filepath.Join(l.on.proc, strconv.Itoa(f.NetworkPID), "net", "dev")
+		path = filepath.Join(g.on.proc, strconv.Itoa(f.NetworkPID), "net", "dev")
 	case len(f.Devices) == 0:
 		return fmt.Errorf("the instance has no network that counts its bytes")
 	case within != "":
-		path = filepath.Join(l.on.proc, "thread-self", "net", "dev")
+		path = filepath.Join(g.on.proc, "thread-self", "net", "dev")
 	}
 	key := path + within
-	if t.table = l.tables[key]; t.table != nil {
+	if t.table = g.tables[key]; t.table != nil {
 		return nil
 	}
 	file := procfile.At(path)
@@ -87,16 +87,16 @@ func (t *traffic) open(l *loop, f Footprint) error {
 		return fmt.Errorf("reading the network bytes of the instance: %w", err)
 	}
 	t.table = &interfaces{file: file, pass: -1}
-	l.tables[key] = t.table
+	g.tables[key] = t.table
 	return nil
 }
 
 // read reads the interfaces. One that was removed keeps its last counts.
-func (t *traffic) read(l *loop) {
+func (t *traffic) read(pass int) {
 	if t.table == nil {
 		return
 	}
-	text, err := t.table.read(l.effort.Passes)
+	text, err := t.table.read(pass)
 	if err != nil {
 		if t.first == nil {
 			t.missing = err.Error()

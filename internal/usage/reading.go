@@ -1,16 +1,5 @@
 package usage
 
-import "time"
-
-// Options of a Sampler.
-type Options struct {
-	// Every is the time between two readings; 0 means 100 ms.
-	Every time.Duration
-	// Each, if not nil, is called with every reading, from the sampling goroutine.
-	// It must not block.
-	Each func(Reading)
-}
-
 // Reading is one reading of an instance: its usage since the sampling began, and
 // what it holds at this moment.
 type Reading struct {

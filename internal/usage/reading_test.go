@@ -55,9 +55,9 @@ func TestEveryQuantityOfARecordedMachineIsReadOrMissingWithAReason(t *testing.T)
 func TestACounterOfTheReadingsNeverFalls(t *testing.T) {
 	on, after := recorded(t)
 	var seen []Reading
-	s := start(on, never, false, Target{Footprint{Cgroups: []string{"/tare/o/vm"}}, func(r Reading) { seen = append(seen, r) }})[0]
+	s := start(on, Options{Every: never}, Target{Footprint{Cgroups: []string{"/tare/o/vm"}}, func(r Reading) { seen = append(seen, r) }}).Samplers[0]
 	after()
-	s.loop.pass(usual)
+	s.sampling.pass(usual)
 	// The kernel corrects its division: less in user mode than it said before.
 	files(t, on.sys, map[string]string{"fs/cgroup/tare/o/vm/cpu.stat": "usage_usec 4800000\nuser_usec 2000000\nsystem_usec 2800000\n"})
 	u := s.Stop()
@@ -77,10 +77,10 @@ func TestACounterOfTheReadingsNeverFalls(t *testing.T) {
 func TestCPUTimeIsInEachReadingAndItsDivisionInFullOnes(t *testing.T) {
 	on, after := recorded(t)
 	var seen []Reading
-	s := start(on, never, false, Target{Footprint{Cgroups: []string{"/tare/o/vm"}}, func(r Reading) { seen = append(seen, r) }})[0]
+	s := start(on, Options{Every: never}, Target{Footprint{Cgroups: []string{"/tare/o/vm"}}, func(r Reading) { seen = append(seen, r) }}).Samplers[0]
 	s.fullEvery = 10
 	after()
-	s.loop.pass(usual)
+	s.sampling.pass(usual)
 	u := s.Stop()
 	if r := seen[1]; r.CPU.Value <= 0 || r.CPUUser != Known(0) {
 		t.Errorf("the live readings haveKernel %+v in user mode of %+v", r.CPUUser, r.CPU)

@@ -279,9 +279,8 @@ func benchmarkPass(b *testing.B, script string, between time.Duration) {
 		}
 		targets = append(targets, Target{Footprint: Footprint{Cgroups: []string{g.Path()}, Processes: []Process{{sleeper(), "shim"}}, Devices: []string{"lo"}}})
 	}
-	samplers := StartAll(Never, targets...)
-	defer samplers[0].Stop()
-	l := samplers[0].loop
+	l := StartAll(Options{Every: Never}, targets...)
+	defer l.Close()
 	b.ReportAllocs()
 	used, n := l.effort.CPU, 0
 	for b.Loop() {
@@ -314,7 +313,7 @@ func TestAProcessThatReplacesAnotherIsFoundInTheSameReading(t *testing.T) {
 	a.Process.Kill()
 	a.Wait()
 	b := sleeper()
-	s.loop.pass(usual) // as many threads as before
+	s.sampling.pass(usual) // as many threads as before
 	if len(s.inside.processes) != 1 || s.inside.processes[b.Process.Pid] == nil {
 		t.Errorf("a reading after the replacement has %v, and the process is %d", s.pids, b.Process.Pid)
 	}

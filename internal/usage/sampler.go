@@ -10,34 +10,6 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// machine is what the readings come from: this machine, or a recorded one.
-type machine struct {
-	groups *cgroup.Tree // nil if there is none
-	proc   string       // /proc
-	sys    string       // /sys
-	now    func() time.Time
-	// stolen returns the time that the hypervisor took from some cores, or from all;
-	// nil if only /proc/stat has it.
-	stolen func(cores []int) (time.Duration, error)
-}
-
-// here returns this machine.
-func here() machine {
-	on := machine{proc: "/proc", sys: "/sys", now: time.Now}
-	on.groups, _ = cgroup.Host()
-	return on
-}
-
-// stage of a reading.
-type stage int
-
-const (
-	first stage = iota
-	usual
-	edge // of a sample
-	last
-)
-
 // expensiveInterval is the time between full readings. Cumulative counters that
 // are expensive to read are sampled once per second, and once at the end: stalls,
 // throttling, the division of CPU time into user and system and among processes,
@@ -49,81 +21,81 @@ const notRead = "read once per second"
 
 // Sampler samples one instance.
 type Sampler struct {
-	on        machine
+	sampling  *Sampling
 	reader    *procReader
+	record    record
 	footprint Footprint
-	each      func(Reading)
-	loop      *loop
 
 	problem       string // why nothing can be counted from groups and processes
-	groups        []*cgroup.Counter
-	cpu           []cgroup.CPU    // at the first reading
-	totals        []time.Duration // CPU time at the previous reading
-	idle          bool            // nothing in the groups has run since the previous reading
-	memory        []cgroup.Memory // at the previous reading
-	listedIdle    bool            // no listed process has run since the previous reading
-	mayHaveForked bool            // listed processes may have started others
-	pids          []int           // in the groups
-	listed        bool            // pids was read in this reading
-	threads       float64         // in the groups
-	inside        processSet      // the processes in the groups
-	outside       processSet      // the listed processes and their descendants
-	elsewhere     []*process      // processes in the groups that listed processes started
+	groups        []*groupCounter
+	idle          bool       // nothing in the groups has run since the previous reading
+	listedIdle    bool       // no listed process has run since the previous reading
+	mayHaveForked bool       // listed processes may have started others
+	pids          []int      // in the groups
+	listed        bool       // pids was read in this reading
+	threads       float64    // in the groups
+	inside        processSet // the processes in the groups
+	outside       processSet // the listed processes and their descendants
+	elsewhere     []*process // processes in the groups that listed processes started
 	net           *traffic
 	bottomDevices map[string]bool // whether a device is stacked on no other
 
-	began, at     time.Time
-	readings      int
-	fullEvery     int     // every how many readings a full one is made
-	full          bool    // this reading is a full one
-	sinceCreation bool    // usage before the first reading counts too
-	now           Reading // in progress; its counters are the kernel's values
-	base          Reading // the first
-	last          Reading
-	mark, sum     Reading // at the beginning of a sample, and the counters' sums over the samples
-	resume        bool    // the time since the previous reading does not count
-	highest       Reading // the highest value of each counter, since none may fall
-	series        Series
-	curves        [4]curve // memory, cache, threads, processes
-	final         *Usage
+	readings  int
+	fullEvery int  // every how many readings a full one is made
+	full      bool // this reading is a full one
+	final     *Usage
 }
 
-func newSampler(l *loop, t Target) *Sampler {
-	s := &Sampler{fullEvery: max(1, int(expensiveInterval/max(l.every, 1))), on: l.on, reader: &l.reader, footprint: t.Footprint, each: t.Each, loop: l, bottomDevices: map[string]bool{}}
+// groupCounter is a cgroup with what it counted before.
+type groupCounter struct {
+	*cgroup.Counter
+	first  cgroup.CPU    // at the first reading
+	total  time.Duration // CPU time at the previous reading
+	memory cgroup.Memory // at the previous reading
+}
+
+func newSampler(g *Sampling, t Target) *Sampler {
+	s := &Sampler{
+		sampling: g, reader: &g.reader, record: record{each: t.Each}, footprint: t.Footprint, bottomDevices: map[string]bool{},
+		fullEvery: max(1, int(expensiveInterval/max(g.options.Every, 1))),
+	}
 	s.inside.role = s.footprint.roleInside
+	s.inside.started, s.outside.started = g.options.sinceCreation, g.options.sinceCreation
 	if len(s.footprint.Cgroups)+len(s.footprint.Processes) == 0 {
 		s.problem = "the environment reports neither a cgroup nor a process of the instance"
 	}
 	for _, path := range outermost(s.footprint.Cgroups) {
-		if s.on.groups == nil {
+		if g.on.groups == nil {
 			s.problem = "no cgroup hierarchy is mounted on this machine"
 			break
 		}
-		c := s.on.groups.At(path).Counter()
-		before, err := c.CPU()
+		one := &groupCounter{Counter: g.on.groups.At(path).Counter(), total: -1}
+		before, err := one.CPU()
 		if err != nil {
 			s.problem = err.Error()
 		}
-		s.groups, s.cpu, s.totals, s.memory = append(s.groups, c), append(s.cpu, before), append(s.totals, -1), append(s.memory, cgroup.Memory{})
+		if !g.options.sinceCreation {
+			one.first = before
+		}
+		s.groups = append(s.groups, one)
 	}
 	for _, p := range s.footprint.Processes {
 		if _, lives := s.outside.add(s.reader, p.PID, p.Role); !lives {
 			s.problem = fmt.Sprintf("process %d (%s) had exited when the sampling began", p.PID, p.Role)
 		}
 	}
-	s.net = openTraffic(l, s.footprint)
+	s.net = openTraffic(g, s.footprint)
 	return s
 }
 
 // read makes one reading.
 func (s *Sampler) read(when stage) {
-	s.at = s.on.now()
+	at := s.sampling.on.now()
 	if when == first {
-		s.began = s.at
+		s.record.began = at
 	}
 	s.full = when != usual || s.readings%s.fullEvery == 0
-	s.now = Reading{Seconds: s.at.Sub(s.began).Seconds()}
-	r := &s.now
+	r := &Reading{Seconds: at.Sub(s.record.began).Seconds()}
 	if s.problem == "" {
 		// CPU time first, so that it excludes the overhead of this reading.
 		s.readGroups(r, when)
@@ -134,54 +106,28 @@ func (s *Sampler) read(when stage) {
 		}
 	}
 	if !s.idle || !s.listedIdle { // otherwise nothing was sent or received
-		s.net.read(s.loop)
+		s.net.read(s.sampling.effort.Passes)
 	}
 	traffic := s.net.figures()
 	r.NetReceived, r.NetSent, r.PacketsIn, r.PacketsOut = traffic[0], traffic[1], traffic[2], traffic[3]
-	if when == first && !s.sinceCreation {
-		s.base = *r
+	if when == first && !s.sampling.options.sinceCreation {
+		s.record.base = *r
 	}
-	s.record(r)
+	s.record.add(r, at)
 	s.readings++
 }
 
-// record turns the kernel's values into a reading and adds it to the series.
-func (s *Sampler) record(r *Reading) {
-	risen, user, system := *r, s.highest.CPUUser.Value, s.highest.CPUSystem.Value
-	for i := range Quantities {
-		q := &Quantities[i]
-		if q.Kind != Counter {
-			continue
-		}
-		f, highest := q.of(r), q.of(&s.highest)
-		*f = f.Minus(*q.of(&s.base))
-		if *q.of(&risen) = *f; f.Missing == "" {
-			highest.Value = max(highest.Value, f.Value)
-			q.of(&risen).Value = highest.Value
+// add adds values to figures, or says why there are none.
+func add(err error, figures [4]*Figure, values ...float64) {
+	for i, f := range figures {
+		switch {
+		case f == nil:
+		case err != nil:
+			*f = Figure{Missing: err.Error()}
+		default:
+			f.more(values[i])
 		}
 	}
-	// The kernel estimates the division of a group's CPU time by sampling, and
-	// corrects it later. Here neither part falls, and they add up to the total.
-	if all := risen.CPU.Plus(r.CPUUser).Plus(r.CPUSystem); all.Missing == "" {
-		user = min(max(r.CPUUser.Value, user), risen.CPU.Value-system)
-		risen.CPUUser.Value, risen.CPUSystem.Value = user, risen.CPU.Value-user
-		s.highest.CPUUser.Value, s.highest.CPUSystem.Value = user, risen.CPU.Value-user
-	}
-	for i, f := range []Figure{r.Memory, r.Cache, r.Threads, r.Processes} {
-		s.curves[i].add(s.at, f, !s.resume)
-	}
-	s.last = *r
-	s.series.Began = s.began
-	s.series.Add(&risen)
-	if s.each == nil {
-		return
-	}
-	for i := range Quantities { // live readings have no gaps
-		if f := Quantities[i].of(&risen); f.Missing == notRead {
-			*f = *Quantities[i].of(&s.highest)
-		}
-	}
-	s.each(risen)
 }
 
 func (s *Sampler) readGroups(r *Reading, when stage) {
@@ -195,70 +141,51 @@ func (s *Sampler) readGroups(r *Reading, when stage) {
 		r.DiskReads, r.DiskWrites = absent, absent
 		return
 	}
-	v2 := s.on.groups.Mode() == "v2"
-	for i, g := range s.groups {
-		if err := s.readGroupCPU(r, i); err != nil {
-			r.CPU, r.CPUUser, r.CPUSystem, r.CPUThrottled = missing(err), missing(err), missing(err), missing(err)
+	for _, g := range s.groups {
+		s.readCPU(r, g)
+		m, err := g.MemorySince(g.memory, s.idle)
+		if err == nil {
+			g.memory = m
 		}
-		if m, err := g.MemorySince(s.memory[i], s.idle); err != nil {
-			r.Memory, r.Cache, r.MinorFaults, r.MajorFaults = missing(err), missing(err), missing(err), missing(err)
+		add(err, [4]*Figure{&r.Memory, &r.Cache, &r.MinorFaults, &r.MajorFaults},
+			float64(m.WorkingSet()), float64(max(m.Cache-m.Shmem, 0)), float64(m.Faults-m.MajorFaults), float64(m.MajorFaults))
+		if s.full {
+			stalls, err := g.Stalls()
+			add(err, [4]*Figure{&r.StallCPU, &r.StallIO, &r.StallMemory}, stalls.CPU.Seconds(), stalls.IO.Seconds(), stalls.Memory.Seconds())
 		} else {
-			s.memory[i] = m
-			r.Memory.more(float64(m.WorkingSet()))
-			r.Cache.more(float64(max(m.Cache-m.Shmem, 0)))
-			r.MinorFaults.more(float64(m.Faults - m.MajorFaults))
-			r.MajorFaults.more(float64(m.MajorFaults))
-		}
-		if !s.full {
 			r.StallCPU.Missing, r.StallIO.Missing, r.StallMemory.Missing = notRead, notRead, notRead
-		} else if stalls, err := g.Stalls(); err != nil {
-			r.StallCPU, r.StallIO, r.StallMemory = missing(err), missing(err), missing(err)
-		} else {
-			r.StallCPU.more(stalls.CPU.Seconds())
-			r.StallIO.more(stalls.IO.Seconds())
-			r.StallMemory.more(stalls.Memory.Seconds())
 		}
-		if v2 {
-			if io, err := g.IO(s.isBottom); err != nil {
-				r.DiskRead, r.DiskWritten, r.DiskReads, r.DiskWrites = missing(err), missing(err), missing(err), missing(err)
-			} else {
-				r.DiskRead.more(float64(io.Read))
-				r.DiskWritten.more(float64(io.Written))
-				r.DiskReads.more(float64(io.Reads))
-				r.DiskWrites.more(float64(io.Writes))
-			}
+		if s.sampling.on.groups.Mode() == "v2" {
+			io, err := g.IO(s.isBottom)
+			add(err, [4]*Figure{&r.DiskRead, &r.DiskWritten, &r.DiskReads, &r.DiskWrites},
+				float64(io.Read), float64(io.Written), float64(io.Reads), float64(io.Writes))
 			continue
 		}
-		if reads, err := g.Served(s.isBottom); err != nil {
-			r.DiskReads, r.DiskWrites = missing(err), missing(err)
-		} else {
-			r.DiskReads.more(float64(reads))
-			r.DiskWrites = Figure{Missing: "cgroup v1 does not charge written pages to a group"}
+		reads, err := g.Served(s.isBottom)
+		if r.DiskWrites = Absent("cgroup v1 does not charge written pages to a group"); err != nil {
+			r.DiskWrites = Figure{Missing: err.Error()}
 		}
+		add(err, [4]*Figure{&r.DiskReads}, float64(reads))
 	}
 }
 
-// readGroupCPU adds the CPU time of one group.
-func (s *Sampler) readGroupCPU(r *Reading, i int) (err error) {
-	var cpu cgroup.CPU
+// readCPU adds the CPU time of one group.
+func (s *Sampler) readCPU(r *Reading, g *groupCounter) {
+	read := g.Quick
 	if s.full {
-		if cpu, err = s.groups[i].CPU(); err != nil {
-			return err
-		}
-		user, system := cpu.Since(s.cpu[i])
-		r.CPUUser.more(user.Seconds())
-		r.CPUSystem.more(system.Seconds())
-		r.CPUThrottled.more(cpu.Throttled.Seconds())
+		read = g.CPU
+	}
+	cpu, err := read()
+	if user, system := cpu.Since(g.first); s.full || err != nil {
+		add(err, [4]*Figure{&r.CPUUser, &r.CPUSystem, &r.CPUThrottled}, user.Seconds(), system.Seconds(), cpu.Throttled.Seconds())
 	} else {
-		if cpu, err = s.groups[i].Quick(); err != nil {
-			return err
-		}
 		r.CPUUser.Missing, r.CPUSystem.Missing, r.CPUThrottled.Missing = notRead, notRead, notRead
 	}
-	r.CPU.more((cpu.Total - s.cpu[i].Total).Seconds())
-	s.idle = s.idle && cpu.Total == s.totals[i]
-	s.totals[i] = cpu.Total
-	return nil
+	add(err, [4]*Figure{&r.CPU}, (cpu.Total - g.first.Total).Seconds())
+	if err == nil {
+		s.idle = s.idle && cpu.Total == g.total
+		g.total = cpu.Total
+	}
 }
 
 // isBottom reports whether a block device is stacked on no other. The I/O of a
@@ -266,7 +193,7 @@ func (s *Sampler) readGroupCPU(r *Reading, i int) (err error) {
 func (s *Sampler) isBottom(device []byte) bool {
 	lies, known := s.bottomDevices[string(device)]
 	if !known {
-		directory := filepath.Join(s.on.sys, "dev", "block", string(device))
+		directory := filepath.Join(s.sampling.on.sys, "dev", "block", string(device))
 		_, err := os.Stat(filepath.Join(directory, "loop"))
 		slaves, _ := os.ReadDir(filepath.Join(directory, "slaves"))
 		lies = err != nil && len(slaves) == 0
@@ -294,4 +221,23 @@ func outermost(paths []string) []string {
 	return list
 }
 
-func missing(err error) Figure { return Figure{Missing: err.Error()} }
+// Stop ends the sampling of all instances that were started together, and returns
+// the usage of this one.
+func (s *Sampler) Stop() Usage {
+	s.sampling.Close()
+	return *s.final
+}
+
+// Series returns the readings.
+func (s *Sampler) Series() *Series { return &s.record.series }
+
+func (s *Sampler) close() {
+	for _, g := range s.groups {
+		g.Close()
+	}
+	s.inside.close()
+	s.outside.close()
+	for _, p := range s.elsewhere {
+		p.close()
+	}
+}

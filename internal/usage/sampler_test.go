@@ -64,7 +64,7 @@ func copyOver(from, to string) error {
 const never = time.Hour // between looks: only the first and the last
 
 func watch(on machine, f Footprint) *Sampler {
-	return start(on, never, false, Target{Footprint: f})[0]
+	return start(on, Options{Every: never}, Target{Footprint: f}).Samplers[0]
 }
 
 func TestUsageOfARecordedV2Machine(t *testing.T) {

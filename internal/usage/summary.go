@@ -42,12 +42,12 @@ func (e Effort) plus(o Effort) Effort {
 
 // usage computes the usage from the readings.
 func (s *Sampler) usage() Usage {
-	r, u := &s.last, Usage{}
+	r, u, o := &s.record.last, Usage{}, s.sampling.options
 	u.CPUUser, u.CPUSystem, u.CPUThrottled = r.CPUUser, r.CPUSystem, r.CPUThrottled
-	u.MemoryPeak, u.MemoryMean, u.MemorySeconds = s.curves[0].figures()
-	u.CachePeak, u.CacheMean, u.CacheSeconds = s.curves[1].figures()
-	u.ThreadsPeak, u.ThreadsMean, _ = s.curves[2].figures()
-	u.ProcessesPeak, u.ProcessesMean, _ = s.curves[3].figures()
+	u.MemoryPeak, u.MemoryMean, u.MemorySeconds = s.record.curves[0].figures()
+	u.CachePeak, u.CacheMean, u.CacheSeconds = s.record.curves[1].figures()
+	u.ThreadsPeak, u.ThreadsMean, _ = s.record.curves[2].figures()
+	u.ProcessesPeak, u.ProcessesMean, _ = s.record.curves[3].figures()
 	u.DiskRead, u.DiskWritten, u.DiskReads, u.DiskWrites = r.DiskRead, r.DiskWritten, r.DiskReads, r.DiskWrites
 	u.NetReceived, u.NetSent, u.PacketsIn, u.PacketsOut = r.NetReceived, r.NetSent, r.PacketsIn, r.PacketsOut
 	u.Switches, u.MinorFaults, u.MajorFaults = r.Switches, r.MinorFaults, r.MajorFaults
@@ -59,16 +59,16 @@ func (s *Sampler) usage() Usage {
 	if n := s.outside.orphans; n > 0 {
 		u.Notes = append(u.Notes, fmt.Sprintf("%d of the environment's processes exited without a parent that inherited their counters: their usage after the last reading is missing", n))
 	}
-	if n := s.inside.orphans; n > 0 && s.on.groups.Mode() != "v2" {
+	if n := s.inside.orphans; n > 0 && s.sampling.on.groups.Mode() != "v2" {
 		u.Notes = append(u.Notes, fmt.Sprintf("%d processes in the instance exited without a parent that inherited their counters: their disk bytes after the last reading are missing", n))
 	}
 	if n := s.inside.exited + s.outside.exited; n > 0 {
 		u.Notes = append(u.Notes, fmt.Sprintf("%d processes exited: their context switches after the last reading are missing, and all of those that lived between two readings", n))
 	}
 	switch {
-	case s.loop.edges != nil:
+	case o.AtEdges:
 		u.Notes = append(u.Notes, "read only at the beginning and at the end of each sample: peaks and means are those of these readings, and the division by process has the time between the samples as well")
-	case s.loop.every < 0 && !s.sinceCreation:
+	case o.Every < 0 && !o.sinceCreation:
 		u.Notes = append(u.Notes, "read only when the driver started and when it ended: peaks and means are those of the two readings")
 	}
 	return u

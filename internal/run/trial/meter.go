@@ -18,11 +18,13 @@ type meters struct {
 	instances []*instances.Instance
 	copies    []int // number of the copy that each belongs to; 0 where there is one
 	kernels   []kernelCounters
-	remote    bool                 // an instance is on another machine
-	running   []usage.Meter        // since begin, or since newMeters where there are edges
-	edges     *usage.Edges         // nil where a timer reads
-	startAll  func() []usage.Meter // where a timer reads
-	counted   *metered             // after stop
+	remote    bool // an instance is on another machine
+	watched   []environment.Instance
+	each      func(int) func(usage.Reading)
+	options   usage.Options
+	running   []usage.Meter
+	sampling  *usage.Sampling // of the instances on this machine; nil before it is begun
+	counted   *metered        // after stop
 }
 
 // metered is what the meters counted.
@@ -56,43 +58,44 @@ func newMeters(ctx context.Context, p *participant) *meters {
 		}
 	}
 	here := usage.Boot()
-	var watched []environment.Instance
 	for _, i := range m.instances {
 		k := kernelCounters{boot: bootID(ctx, i.Agent())}
 		if k.boot != here {
 			k.before = readFiles(ctx, i.Agent(), usage.InsideFiles)
 		}
-		m.kernels, watched = append(m.kernels, k), append(watched, i.Instance)
+		m.kernels, m.watched = append(m.kernels, k), append(m.watched, i.Instance)
 		m.remote = m.remote || onAnother(i.Instance)
 	}
-	each := func(int) func(usage.Reading) {
+	m.each = func(int) func(usage.Reading) {
 		if p.run.Watch == nil {
 			return nil
 		}
 		return p.run.Watch(p.slot.Node, p.slot.Cell())
 	}
-	if p.alternates() {
-		m.running, m.edges = environment.EdgeMeters(watched, p.spec.request.Cores, each)
+	if m.options = (usage.Options{Every: p.run.plan.Sampling.Every()}); p.alternates() {
+		m.options = usage.Options{Every: usage.Never, AtEdges: true, Cores: p.spec.request.Cores}
+		m.start()
 	}
-	m.startAll = func() []usage.Meter { return environment.Meters(watched, p.run.plan.Sampling.Every(), each) }
 	return m
 }
 
+func (m *meters) start() { m.running, m.sampling = environment.Meters(m.watched, m.options, m.each) }
+
 // begin begins a sample.
 func (m *meters) begin() {
-	if m.edges != nil {
-		m.edges.Begin()
+	if m.options.AtEdges {
+		m.sampling.Begin()
 	} else {
-		m.running = m.startAll()
+		m.start()
 	}
 }
 
 // end ends a sample, and where a timer reads the meters.
 func (m *meters) end(ctx context.Context) usage.Edge {
-	if m.edges == nil {
+	if !m.options.AtEdges {
 		return usage.Edge{CPU: m.stop(ctx).usage.CPU()}
 	}
-	took := m.edges.End()
+	took := m.sampling.End()
 	if m.remote {
 		took.Steal = stolenElsewhere
 		took.CPU = usage.Absent("an instance is on another machine, which is read only before the first sample and after the last one")
@@ -105,8 +108,8 @@ func (m *meters) stop(ctx context.Context) metered {
 	if m.counted != nil {
 		return *m.counted
 	}
-	if m.edges != nil {
-		m.edges.Close()
+	if m.sampling != nil {
+		m.sampling.Close()
 	}
 	usages := lists.Map(m.running, usage.Meter.Stop)
 	m.counted = &metered{}

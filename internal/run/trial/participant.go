@@ -36,7 +36,7 @@ type participant struct {
 	rounds   []figures               // of each of the trial's samples
 	search   *capacity.Block         // for the capacity; nil where the rate is given
 	usages   []usage.Usage           // of each, where the samples are starts
-	starts   *usage.Edges            // of the starts: what the hypervisor took
+	starts   *usage.Sampling         // of the starts: what the hypervisor took
 	readings []rundir.InstanceSeries // where the samples are starts
 	skipped  bool
 	// halfFailed: a sample of half the length failed, and there are no more.
@@ -135,7 +135,7 @@ func (p *participant) start(ctx context.Context) {
 	if p.trial.Started = time.Now().UTC(); !p.fromStart() {
 		p.get(ctx, p.spec.request)
 	} else if p.alternates() {
-		p.starts, _ = usage.NewEdges(p.spec.request.Cores)
+		p.starts = usage.StartAll(usage.Options{AtEdges: true, Cores: p.spec.request.Cores})
 	}
 }
 

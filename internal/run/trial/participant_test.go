@@ -130,8 +130,8 @@ func checkStolen(t *testing.T, one rundir.Trial) {
 }
 
 func TestNothingIsKnownToBeStolenFromAnotherMachine(t *testing.T) {
-	m := newMeters(t.Context(), &participant{run: &Runner{}, slot: schedule.Slot{Rounds: 1}, group: &instances.Group{}})
-	defer m.edges.Close()
+	m := newMeters(t.Context(), &participant{run: &Runner{plan: &study.Plan{}}, slot: schedule.Slot{Rounds: 1}, group: &instances.Group{}})
+	defer m.sampling.Close()
 	for _, remote := range []bool{false, true} {
 		m.remote = remote
 		m.begin()

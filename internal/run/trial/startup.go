@@ -201,7 +201,7 @@ func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, gro
 	measured := lists.Map(group.Measured(), func(i *instances.Instance) environment.Instance { return i.Instance })
 	// Idle instances change little, and reading many of them takes long.
 	every := max(span/4, 100*time.Millisecond)
-	meters := environment.Meters(measured, every, func(int) func(usage.Reading) { return nil })
+	meters, _ := environment.Meters(measured, usage.Options{Every: every}, func(int) func(usage.Reading) { return nil })
 	began := time.Now()
 	err = stayIdle(ctx, group.Instances(), span)
 	available := usage.AvailableMemory()
