@@ -97,7 +97,8 @@ type layer struct {
 	cmd    *exec.Cmd
 }
 
-func (l *layer) Agent() *agent.Client { return l.client }
+func (l *layer) Details() environment.Details { return environment.Details{} }
+func (l *layer) Agent() *agent.Client         { return l.client }
 func (l *layer) Phases() []environment.Phase {
 	return []environment.Phase{{Name: "agent", Duration: time.Millisecond}}
 }

@@ -6,6 +6,7 @@
 package environment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"tare/internal/agent"
@@ -321,6 +323,7 @@ type Instance interface {
 	// Paths describe what is between the instance and the machine.
 	Paths() Paths
 	Footprint() usage.Footprint
+	Details() Details
 	// Notes are findings about this start, such as an option that the engine ignored.
 	// CheckLimits checks whether the limits are in force.
 	Notes() []string
@@ -328,6 +331,67 @@ type Instance interface {
 	// once, and after the instance has exited.
 	Stop(ctx context.Context) error
 }
+
+// Details of an instance that few callers need.
+type Details struct {
+	// Listen is the address inside at which servers listen, where Address is one of the
+	// host's, at which ports are published. "": they listen at Address.
+	Listen string
+	// Loopback names the other machine, by its address if that is known, whose loopback the
+	// instance shares with what else runs there; "" if it has its own, or is on this one.
+	Loopback string
+	// Facts are visible neither inside nor to the host's kernel, such as an engine's log
+	// driver. The keys are those of package parity. Unknown are those that could not be
+	// found out, with the reasons.
+	Facts, Unknown map[string]string
+	// Unlimited: the options leave the limits out.
+	Unlimited bool
+	// SeparateKernel: it has one whatever its boot id, as a hypervisor's guest has.
+	SeparateKernel bool
+	// Exited is when, in the course of its Stop, all that ran in the instance had exited:
+	// its first process, sandbox or VMM. What follows is the removal. Zero: not known.
+	Exited time.Time
+}
+
+// Started is what the start of an instance found out. The types of instances embed it for
+// the methods of Instance that return it.
+type Started struct {
+	Client   *agent.Client
+	IP       string // see Instance.Address
+	Timeline []Phase
+	Route    Paths
+	Findings []string // see Instance.Notes
+	More     Details
+
+	exited atomic.Pointer[time.Time]
+}
+
+// Agent implements Instance.
+func (s *Started) Agent() *agent.Client { return s.Client }
+
+// Address implements Instance.
+func (s *Started) Address() string { return s.IP }
+
+// Phases implements Instance.
+func (s *Started) Phases() []Phase { return s.Timeline }
+
+// Paths implements Instance.
+func (s *Started) Paths() Paths { return s.Route }
+
+// Notes implements Instance.
+func (s *Started) Notes() []string { return s.Findings }
+
+// Details implements Instance.
+func (s *Started) Details() Details {
+	d := s.More
+	if at := s.exited.Load(); at != nil {
+		d.Exited = *at
+	}
+	return d
+}
+
+// NoteExit notes when the instance exited; the first call counts.
+func (s *Started) NoteExit(at time.Time) { s.exited.CompareAndSwap(nil, &at) }
 
 var registry = map[string]Registration{}
 
@@ -398,20 +462,6 @@ func Check(ctx context.Context, kind string, options any) (State, []Finding) {
 // network the same address.
 var ErrOneAddress = errors.New("another instance of this network has its only address")
 
-// Fingerprinter is an instance with facts that are visible neither inside nor to the
-// host's kernel, such as an engine's log driver. The keys are those of package parity.
-type Fingerprinter interface {
-	Facts() map[string]string
-}
-
-// UnknownFacts are the facts that an instance could not find out, with the reasons.
-func UnknownFacts(i Instance) map[string]string {
-	if u, some := i.(interface{ UnknownFacts() map[string]string }); some {
-		return u.UnknownFacts()
-	}
-	return nil
-}
-
 // StartMetered is an instance on another machine that reports the usage of its start.
 type StartMetered interface {
 	UsageOfStart() usage.Usage
@@ -452,28 +502,8 @@ type Finder interface {
 	Find(ctx context.Context, name string) (Instance, error)
 }
 
-// Published is an instance whose Address is one of the host's, at which its ports are
-// published. Its servers cannot listen at that address.
-type Published interface {
-	// Listen is the address inside at which servers listen; "" if it is not reachable.
-	Listen() string
-}
-
 // Listen is the address at which servers inside an instance listen.
-func Listen(i Instance) string {
-	if p, published := i.(Published); published {
-		return p.Listen()
-	}
-	return i.Address()
-}
-
-// Elsewhere is an instance on another machine, whose Address is not that of its
-// loopback.
-type Elsewhere interface {
-	// Loopback names the machine, by its address if that is known, whose loopback the
-	// instance shares with what else runs there; "" if it has its own.
-	Loopback() string
-}
+func Listen(i Instance) string { return cmp.Or(i.Details().Listen, i.Address()) }
 
 // Sweepers are those of all kinds, for cleanup.Sweep.
 func Sweepers() (list []cleanup.Sweeper) {

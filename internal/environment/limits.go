@@ -99,13 +99,6 @@ type Bounded interface {
 	EffectiveLimits(ctx context.Context, l Limits) ([]EffectiveLimit, error)
 }
 
-// Unlimited is an instance whose options can leave the limits out.
-type Unlimited interface{ Unlimited() bool }
-
-// SeparateKernel is an instance with a separate kernel, whatever its boot id: a hypervisor's guest,
-// and the test double of one.
-type SeparateKernel interface{ OwnKernel() }
-
 // Nested is an instance inside another one that also has limits: each is checked
 // separately.
 type Nested interface{ Given(l Limits) []Given }
@@ -138,7 +131,8 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]EffectiveLimit, e
 	if len(l.group("").Requested()) == 0 {
 		return nil, nil
 	}
-	if u, may := i.(Unlimited); may && u.Unlimited() {
+	about := i.Details()
+	if about.Unlimited {
 		return nil, nil
 	}
 	if s, is := i.(Nested); is {
@@ -148,8 +142,7 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]EffectiveLimit, e
 		return nil, ErrMemoryIO
 	}
 	in := inside{ctx, i.Agent()}
-	_, apart := i.(SeparateKernel)
-	shared := !apart && in.sharesThisKernel()
+	shared := !about.SeparateKernel && in.sharesThisKernel()
 	disk := ""
 	if shared && !l.IO.None() {
 		disk = in.disk("/data")

@@ -11,7 +11,8 @@ import (
 // inMemory is an instance of which no more is known than where /data lies.
 type inMemory struct{ Instance }
 
-func (inMemory) Paths() Paths { return Paths{Data: "tmpfs", DataOn: Memory} }
+func (inMemory) Paths() Paths     { return Paths{Data: "tmpfs", DataOn: Memory} }
+func (inMemory) Details() Details { return Details{} }
 
 func TestAnIOLimitOnDataInMemoryIsRejected(t *testing.T) {
 	l := Limits{IO: IO{Write: quantity.MiB}}

@@ -1,30 +1,6 @@
 package environment
 
-import (
-	"sync/atomic"
-	"time"
-)
-
-// Ending is an instance that knows when, in the course of its Stop, all that ran in it
-// had exited: its first process, sandbox or VMM. What follows is the removal.
-type Ending interface {
-	// Exited is zero where that is not known.
-	Exited() time.Time
-}
-
-// Exit is embedded by types of instances, and makes them an Ending.
-type Exit struct{ at atomic.Pointer[time.Time] }
-
-// NoteExit notes when the instance exited; the first call counts.
-func (e *Exit) NoteExit(at time.Time) { e.at.CompareAndSwap(nil, &at) }
-
-// Exited implements Ending.
-func (e *Exit) Exited() time.Time {
-	if at := e.at.Load(); at != nil {
-		return *at
-	}
-	return time.Time{}
-}
+import "time"
 
 // StopTimeouts bound the steps of an Instance.Stop.
 type StopTimeouts struct {

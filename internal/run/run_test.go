@@ -125,7 +125,8 @@ type child struct {
 	took   time.Duration
 }
 
-func (c *child) Agent() *agent.Client { return c.client }
+func (c *child) Details() environment.Details { return environment.Details{} }
+func (c *child) Agent() *agent.Client         { return c.client }
 func (c *child) Phases() []environment.Phase {
 	return []environment.Phase{{Name: environment.PreparePhase, Duration: time.Hour}, {Name: "agent", Duration: c.took}}
 }

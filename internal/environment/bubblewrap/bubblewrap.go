@@ -90,15 +90,8 @@ func (b *bubblewrap) NewNetwork(context.Context, *cleanup.Owner, string) (enviro
 	return virtnet.Loopback{}, nil
 }
 
-// instance adds to the child process what depends on its isolation.
-type instance struct {
-	*childprocess.Instance
-	address string
-	paths   environment.Paths
-}
-
-func (i *instance) Address() string          { return i.address }
-func (i *instance) Paths() environment.Paths { return i.paths }
+// instance is the child process that bwrap isolates.
+type instance struct{ *childprocess.Instance }
 
 // Start makes a root and runs the agent in it with bwrap.
 func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
@@ -111,7 +104,7 @@ func (b *bubblewrap) Start(ctx context.Context, r environment.Request) (_ enviro
 			err = errors.Join(err, made.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	i := &instance{Instance: made}
+	i := &instance{made}
 	arguments, err := i.root(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("making the root of %s: %w", r.Name, err)
@@ -167,8 +160,8 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 			return nil, err
 		}
 	}
-	i.paths.Root, i.paths.RootOn = "directory, the image's programs mounted from the image", fsinfo.Of(directory)
-	i.paths.Data, i.paths.DataOn = "bind mount of a directory", fsinfo.Of(data)
+	i.Route.Root, i.Route.RootOn = "directory, the image's programs mounted from the image", fsinfo.Of(directory)
+	i.Route.Data, i.Route.DataOn = "bind mount of a directory", fsinfo.Of(data)
 	arguments := []string{"--bind", directory, "/"}
 	for _, bind := range binds { // SOURCE:TARGET:ro
 		fields := strings.Split(bind, ":")
@@ -190,17 +183,17 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 // network.
 func (i *instance) wire(o Options, r environment.Request) ([]string, error) {
 	if o.Network == "none" {
-		i.paths.Network = "none: only a loopback device"
+		i.Route.Network = "none: only a loopback device"
 		return []string{"--unshare-net"}, nil
 	}
-	i.address, i.paths.Network = virtnet.HostAddress, "the host's network stack"
+	i.IP, i.Route.Network = virtnet.HostAddress, "the host's network stack"
 	if r.Network != nil {
 		loopback, err := virtnet.ClaimLoopback(r.Network)
 		if err != nil {
 			return nil, err
 		}
 		i.Undo(loopback.Close)
-		i.address = loopback.Address.String()
+		i.IP = loopback.Address.String()
 	}
 	return nil, nil
 }

@@ -82,7 +82,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		return nil, err
 	}
 	tail := console.New(r.Console)
-	i := &instance{engine: c.engine, options: c.options, versions: c.versions, gvisor: c.gvisor}
+	i := &instance{engine: c.engine, options: c.options, gvisor: c.gvisor}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
@@ -132,24 +132,27 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		return nil, err
 	}
 	if blockdevice.Named(c.options.Data) { // formatting it is no part of a start
-		i.phases, began = []environment.Phase{{Name: environment.PreparePhase, Duration: prepared.Sub(began)}}, prepared
+		i.Timeline, began = []environment.Phase{{Name: environment.PreparePhase, Duration: prepared.Sub(began)}}, prepared
 	}
-	i.phases = append(i.phases,
+	i.Timeline = append(i.Timeline,
 		environment.Phase{Name: "engine", Duration: started.Sub(began)},
 		environment.Phase{Name: "agent", Duration: ready.Sub(started)})
-	i.notes = append(warnings, c.notes(r.Limits, i.agent.Hello())...)
+	i.Findings = append(warnings, c.notes(r.Limits, i.Client.Hello())...)
 	if c.gvisor {
 		i.footprint.Roles = oci.GvisorRoles
 	}
-	err = i.inspect(ctx, i.address == "" || i.published != nil, limits)
+	err = i.inspect(ctx, i.IP == "" || i.published != nil, limits)
 	if err == nil {
 		err = i.shorten(ctx)
 	}
 	if err != nil {
-		i.agent.Close()
+		i.Client.Close()
 		return nil, err
 	}
-	i.paths = c.paths(ctx, i, data)
+	i.Route, i.More.Facts = c.paths(ctx, i, data), c.facts()
+	if i.published != nil {
+		i.More.Listen = i.inside
+	}
 	return i, nil
 }
 
@@ -201,7 +204,7 @@ func (c *containers) startAgent(ctx context.Context, i *instance, stderr io.Writ
 	if made.err != nil {
 		return started, ready, made.err
 	}
-	i.agent = made.agent
+	i.Client = made.agent
 	if started.After(made.at) {
 		started = made.at
 	}

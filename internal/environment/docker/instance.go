@@ -11,7 +11,6 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/linux/cgroup"
@@ -22,48 +21,27 @@ import (
 
 // instance is one container.
 type instance struct {
-	environment.Exit
+	environment.Started
 	engine    *engine
 	options   Options
-	versions  func() map[string]string
 	id        string // "" until it was created
 	directory string
-	volume    string // of a block device at /data; "" if there is none
-	parent    string // the cgroup in which its own is created; "" if the engine decides
-	address   string
+	volume    string                    // of a block device at /data; "" if there is none
+	parent    string                    // the cgroup in which its own is created; "" if the engine decides
 	inside    string                    // the container's own address, where address is the host's
 	loopback  *virtnet.LoopbackAddress  // its address, where it shares the host's network
 	published *virtnet.PublishedAddress // its address, where its ports are published
 	own       *network                  // made for this instance alone
-	paths     environment.Paths
-	agent     *agent.Client
-	phases    []environment.Phase
 	footprint usage.Footprint
 	freezer   *cgroup.Freezer // of the container's cgroup; nil if the engine made none
 	gvisor    bool
-	notes     []string
 	processes []*process // the container's first process and its shim
 
 	stop    sync.Mutex
 	stopped bool
 }
 
-func (i *instance) Agent() *agent.Client        { return i.agent }
-func (i *instance) Address() string             { return i.address }
-func (i *instance) Phases() []environment.Phase { return i.phases }
-
-func (i *instance) Paths() environment.Paths { return i.paths }
-
-// Listen is the address that servers in the container listen at.
-func (i *instance) Listen() string {
-	if i.published != nil {
-		return i.inside
-	}
-	return i.address
-}
-
 func (i *instance) Footprint() usage.Footprint { return i.footprint }
-func (i *instance) Notes() []string            { return i.notes }
 
 // inspect finds the processes and the cgroup of the container.
 func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits) error {
@@ -84,12 +62,12 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	if err != nil {
 		return err
 	}
-	i.notes = append(i.notes, group.Cautions(l)...)
+	i.Findings = append(i.Findings, group.Cautions(l)...)
 	if ownNetwork {
 		i.inside = addressOf(inspected.Container)
 	}
-	if i.address == "" {
-		i.address = i.inside
+	if i.IP == "" {
+		i.IP = i.inside
 	}
 	if i.inside != "" {
 		i.footprint.NetworkPID = first.pid
@@ -112,7 +90,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	}
 	// A rootless engine on cgroup v1 makes no group: other processes are in this one.
 	i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: first.pid, Role: "container"})
-	i.notes = append(i.notes, "the engine made no cgroup for the container: its usage is counted by its processes, and no limit applies")
+	i.Findings = append(i.Findings, "the engine made no cgroup for the container: its usage is counted by its processes, and no limit applies")
 	return nil
 }
 
@@ -159,10 +137,10 @@ func (i *instance) Stop(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	thawed := i.Thaw(bound)
-	if i.agent.Err() == nil {
-		_ = i.agent.Shutdown(bound) // what is left is killed below
+	if i.Client.Err() == nil {
+		_ = i.Client.Shutdown(bound) // what is left is killed below
 	}
-	i.agent.Close()
+	i.Client.Close()
 	if i.processes[0].ended(bound, environment.ContainerStop.Terminate) {
 		i.NoteExit(time.Now())
 	}
@@ -238,23 +216,23 @@ func (e *engine) removeContainer(ctx context.Context, id string) error {
 // versionTimeout is for requesting the versions of an engine.
 const versionTimeout = 5 * time.Second
 
-// Facts of the container that only the engine has. Versions are requested once.
-func (i *instance) Facts() map[string]string {
+// facts of the container that only the engine has. Versions are requested once.
+func (c *containers) facts() map[string]string {
 	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
 	defer cancel()
 	facts := map[string]string{
-		"log.channel": "the engine's attach", "log.driver": i.options.Log,
-		"provider[engine]": strings.ToLower(strings.Fields(i.engine.name)[0]),
+		"log.channel": "the engine's attach", "log.driver": c.options.Log,
+		"provider[engine]": strings.ToLower(strings.Fields(c.engine.name)[0]),
 	}
-	info, err := i.engine.info(ctx) // known since Prepare
+	info, err := c.engine.info(ctx) // known since Prepare
 	if err != nil {
 		return facts
 	}
 	facts["provider[storage]"], facts["provider[cgroup driver]"] = info.Driver, info.CgroupDriver
-	if facts["provider[runtime]"] = i.options.Runtime; i.options.Runtime == "" {
+	if facts["provider[runtime]"] = c.options.Runtime; c.options.Runtime == "" {
 		facts["provider[runtime]"] = info.DefaultRuntime
 	}
-	for program, version := range i.versions() {
+	for program, version := range c.versions() {
 		facts["provider["+program+" version]"] = version
 	}
 	return facts

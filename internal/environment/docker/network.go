@@ -142,13 +142,13 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 		if i.published, err = virtnet.NewPublishedAddress(r.Owner.ID()); err != nil {
 			return "", err
 		}
-		i.address, option = i.published.Address.String(), "bridge"
+		i.IP, option = i.published.Address.String(), "bridge"
 	}
 	switch n := r.Network.(type) {
 	case nil:
 		switch option {
 		case "host":
-			i.address = virtnet.HostAddress
+			i.IP = virtnet.HostAddress
 		case "nat":
 			made, err := c.NewNetwork(ctx, r.Owner, r.Name)
 			if err != nil {
@@ -165,7 +165,7 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 	if err != nil {
 		return "", err
 	}
-	i.loopback, i.address = loopback, loopback.Address.String()
+	i.loopback, i.IP = loopback, loopback.Address.String()
 	return container.NetworkMode(option), nil
 }
 

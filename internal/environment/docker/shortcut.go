@@ -10,11 +10,11 @@ func (i *instance) shorten(ctx context.Context) error {
 	if i.options.Log != "none" || i.gvisor {
 		return nil
 	}
-	err := i.agent.Shortcut(ctx, i.processes[0].fd)
-	if err == nil || i.agent.Err() != nil || ctx.Err() != nil {
+	err := i.Client.Shortcut(ctx, i.processes[0].fd)
+	if err == nil || i.Client.Err() != nil || ctx.Err() != nil {
 		return err
 	}
-	i.notes = append(i.notes, viaEngine+": "+err.Error())
+	i.Findings = append(i.Findings, viaEngine+": "+err.Error())
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -202,12 +201,6 @@ func (i *instance) learnFacts(ctx context.Context, seen knowledge, err error) {
 	}
 	i.known = k
 }
-
-// Facts of the pod and its node.
-func (i *instance) Facts() map[string]string { return maps.Clone(i.known.facts) }
-
-// UnknownFacts are those of the node that could not be read, with the reasons.
-func (i *instance) UnknownFacts() map[string]string { return maps.Clone(i.known.unknown) }
 
 // errNodeFiles is why files of a node are not read.
 var errNodeFiles = errors.New("the node is another machine than tare's, and only usage: node reads them there")

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"tare/internal/environment"
 	"tare/internal/testing/clustertest"
 	"tare/internal/testing/needs"
 )
@@ -118,7 +117,8 @@ func TestANodeIsDescribedAsFarAsItMayBeRead(t *testing.T) {
 	read := func(usage string) (facts, unknown map[string]string) {
 		i := s.start(t, s.environment(t, func(o *Options) { o.RuntimeClass, o.Usage = "gvisor", usage }), "read-"+usage)
 		defer i.Stop(t.Context())
-		return i.(environment.Fingerprinter).Facts(), environment.UnknownFacts(i)
+		d := i.Details()
+		return d.Facts, d.Unknown
 	}
 	facts, unknown := read("local")
 	t.Logf("%q, unknown %q", facts, unknown)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/usage"
@@ -21,25 +20,23 @@ func (p *pods) Find(_ context.Context, uid string) (environment.Instance, error)
 	if err := i.find(); err != nil {
 		return nil, err
 	}
-	return found{i}, nil
+	f := &found{at: i}
+	f.More.Facts, f.More.Unknown = i.seen.facts, i.seen.unknown
+	return f, nil
 }
 
 // found is a pod that the API server started, as its node sees it.
-type found struct{ at *instance }
+type found struct {
+	environment.Started
+	at *instance
+}
 
-func (f found) Agent() *agent.Client             { return nil }
-func (f found) Address() string                  { return "" }
-func (f found) Phases() []environment.Phase      { return nil }
-func (f found) Paths() environment.Paths         { return environment.Paths{} }
-func (f found) Notes() []string                  { return nil }
-func (f found) Footprint() usage.Footprint       { return f.at.footprint }
-func (f found) Facts() map[string]string         { return f.at.seen.facts }
-func (f found) UnknownFacts() map[string]string  { return f.at.seen.unknown }
-func (f found) Freeze(ctx context.Context) error { return f.at.Freeze(ctx) }
-func (f found) Thaw(ctx context.Context) error   { return f.at.Thaw(ctx) }
+func (f *found) Footprint() usage.Footprint       { return f.at.footprint }
+func (f *found) Freeze(ctx context.Context) error { return f.at.Freeze(ctx) }
+func (f *found) Thaw(ctx context.Context) error   { return f.at.Thaw(ctx) }
 
 // Stop lets a frozen pod go on: it ends when the API server says so.
-func (f found) Stop(ctx context.Context) error { return f.at.Thaw(ctx) }
+func (f *found) Stop(ctx context.Context) error { return f.at.Thaw(ctx) }
 
 // Freeze freezes all containers of the pod, if its node is this machine.
 func (i *instance) Freeze(ctx context.Context) error {

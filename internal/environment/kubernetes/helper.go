@@ -52,7 +52,7 @@ func (p *pods) throughHelper(ctx context.Context, i *instance, r environment.Req
 		err = fmt.Errorf("usage: node: the helper on node %s: %w", node, err)
 		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
 	}
-	i.learnFacts(ctx, knowledge{there.Facts(), there.UnknownFacts()}, nil)
+	i.learnFacts(ctx, knowledge{there.More.Facts, there.More.Unknown}, nil)
 	return &helped{instance: i, there: there, release: release}, nil
 }
 

@@ -110,7 +110,7 @@ func (p *pods) checkImage(ctx context.Context, img *image.Image, i *instance) er
 	// in the study stands for one content, whatever it is.
 	reference, _ := p.options.reference(img)
 	if _, digest, pinned := strings.Cut(reference, "@"); pinned && strings.HasSuffix(runs, digest) {
-		i.notes = append(i.notes, fmt.Sprintf("the pod runs the image %s, as the study says; its files were not compared with the image of the run, %s", reference, img.Digest))
+		i.Findings = append(i.Findings, fmt.Sprintf("the pod runs the image %s, as the study says; its files were not compared with the image of the run, %s", reference, img.Digest))
 		return nil
 	}
 	return fmt.Errorf("the pod runs another image than the run: node %s has %s under the name %s, and the image of the run, %s, is %s: load it there again (`tare save`), or name the one to run by its digest (image: NAME@sha256:...)",

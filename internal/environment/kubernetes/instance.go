@@ -3,13 +3,13 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/api"
 	"tare/internal/linux/cgroup"
@@ -18,7 +18,7 @@ import (
 
 // instance is one pod.
 type instance struct {
-	environment.Exit
+	environment.Started
 	options   Options
 	cluster   *cluster
 	name      string // of the pod
@@ -31,9 +31,6 @@ type instance struct {
 	service   string // its cluster IP; "" without a service
 	pod       *corev1.Pod
 	channel   *channel
-	agent     *agent.Client
-	phases    []environment.Phase
-	notes     []string
 	footprint usage.Footprint
 	freezer   *cgroup.Freezer // of the pod's cgroup; nil on a node that is another machine
 	sandboxed bool            // its processes are gVisor's
@@ -46,10 +43,7 @@ type instance struct {
 	stopped bool
 }
 
-func (i *instance) Agent() *agent.Client        { return i.agent }
-func (i *instance) Phases() []environment.Phase { return i.phases }
-func (i *instance) Notes() []string             { return i.notes }
-func (i *instance) Footprint() usage.Footprint  { return i.footprint }
+func (i *instance) Footprint() usage.Footprint { return i.footprint }
 
 // Address is the pod's, the service's or the node's, by the option service.
 func (i *instance) Address() string {
@@ -62,8 +56,15 @@ func (i *instance) Address() string {
 	return i.pod.Status.PodIP
 }
 
-// Listen is the address at which servers in the pod listen.
-func (i *instance) Listen() string { return i.pod.Status.PodIP }
+// Details of the pod and its node.
+func (i *instance) Details() environment.Details {
+	d := i.Started.Details()
+	d.Listen, d.Facts, d.Unknown = i.pod.Status.PodIP, maps.Clone(i.known.facts), maps.Clone(i.known.unknown)
+	if i.options.Network == "host" {
+		d.Loopback = i.pod.Spec.NodeName
+	}
+	return d
+}
 
 // Paths of packets and blocks. They name no node, as those of different nodes are compared.
 func (i *instance) Paths() environment.Paths {
@@ -82,14 +83,6 @@ func (i *instance) Paths() environment.Paths {
 	return paths
 }
 
-// Loopback names the node where the pod shares its network.
-func (i *instance) Loopback() string {
-	if i.options.Network == "host" {
-		return i.pod.Spec.NodeName
-	}
-	return ""
-}
-
 // Stop shuts the agent down, and removes the pod.
 func (i *instance) Stop(ctx context.Context) error {
 	i.stop.Lock()
@@ -101,17 +94,17 @@ func (i *instance) Stop(ctx context.Context) error {
 	defer cancel()
 	i.channel.expected.Store(true)
 	if err := i.Thaw(context.WithoutCancel(ctx)); err != nil {
-		i.notes = append(i.notes, err.Error())
+		i.Findings = append(i.Findings, err.Error())
 	}
-	if i.agent.Err() == nil {
-		_ = i.agent.Shutdown(bound) // what is left ends with the pod
+	if i.Client.Err() == nil {
+		_ = i.Client.Shutdown(bound) // what is left ends with the pod
 	}
 	select {
 	case <-i.channel.ended:
 		i.NoteExit(time.Now())
 	case <-bound.Done():
 	}
-	i.agent.Close()
+	i.Client.Close()
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (i *instance) look(ctx context.Context) {
 		err = errNodeFiles
 	} else if i.options.Usage != "node" {
 		i.elsewhere = elsewhere(i.pod.Spec.NodeName, err)
-		i.notes = append(i.notes, "resource use is not measured "+i.elsewhere)
+		i.Findings = append(i.Findings, "resource use is not measured "+i.elsewhere)
 		err = errNodeFiles
 	}
 	i.learnFacts(ctx, seen, err)

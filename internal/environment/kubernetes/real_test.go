@@ -154,11 +154,11 @@ func TestAPodThatSomebodyDeletesSaysSo(t *testing.T) {
 	i := s.start(t, s.environment(t, nil), "deleted").(*instance)
 	kubectl(t, "", "delete", "pod", i.name, "-n", clustertest.Namespace, "--wait=false")
 	select {
-	case <-i.agent.Done():
+	case <-i.Client.Done():
 	case <-time.After(30 * time.Second):
 		t.Fatal("nobody noticed")
 	}
-	if err := i.agent.Err(); !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "deleted by somebody else") {
+	if err := i.Client.Err(); !errors.Is(err, agent.ErrGone) || !strings.Contains(err.Error(), "deleted by somebody else") {
 		t.Error(err)
 	}
 	if err := i.Stop(t.Context()); err != nil {
@@ -221,8 +221,8 @@ func TestAStartWaitsForAnAPIServerThatIsAway(t *testing.T) {
 		t.Error(err)
 	}
 	select { // its stream went through the API server
-	case <-i.agent.Done():
-		t.Log(i.agent.Err())
+	case <-i.Client.Done():
+		t.Log(i.Client.Err())
 	case <-time.After(30 * time.Second):
 		t.Error("nobody noticed that a stream broke")
 	}

@@ -79,11 +79,11 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	}
 	if err := p.checkImage(ctx, r.Image, i); err != nil {
 		i.channel.expected.Store(true)
-		i.agent.Close()
+		i.Client.Close()
 		return nil, err
 	}
 	// What is looked at, and the helper of the node, are no part of the start.
-	defer func() { times.end(environment.PreparePhase); i.phases = times.list }()
+	defer func() { times.end(environment.PreparePhase); i.Timeline = times.list }()
 	i.look(ctx)
 	if p.options.Usage == "metrics" {
 		return averaged{remote{i}}, nil
@@ -97,7 +97,7 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	through, err := p.throughHelper(ctx, i, r)
 	if err != nil {
 		i.channel.expected.Store(true)
-		i.agent.Close()
+		i.Client.Close()
 		return nil, err
 	}
 	return through, nil
@@ -194,11 +194,11 @@ func (i *instance) up(ctx context.Context, program string, tail *console.Console
 	times.end("container")
 	i.ran[1] = times.last
 	i.channel = c.newChannel(i.name, tail)
-	if i.agent, err = agent.Connect(ctx, i.channel); err != nil {
+	if i.Client, err = agent.Connect(ctx, i.channel); err != nil {
 		return err
 	}
 	times.end("agent")
-	i.phases = times.list
+	i.Timeline = times.list
 	return nil
 }
 

@@ -106,7 +106,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 	if i.Address() != m.Address {
 		t.Errorf("its address is %q and the machine's %s", i.Address(), m.Address)
 	}
-	if far, ok := i.(environment.Elsewhere); !ok || far.Loopback() != m.Address {
+	if i.Details().Loopback != m.Address {
 		t.Error("it does not say that it shares the machine's loopback")
 	}
 	if got := testenv.Run(t, i, "cat /proc/net/fib_trie"); !strings.Contains(got, m.Address) {

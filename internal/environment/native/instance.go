@@ -16,17 +16,9 @@ import (
 // instance is the agent in its root and cgroup.
 type instance struct {
 	*childprocess.Instance
-	disk    string // a directory on the disk of /data
-	address string
-	paths   environment.Paths
-	space   *os.File // the network namespace; nil is the host's
+	disk  string   // a directory on the disk of /data
+	space *os.File // the network namespace; nil is the host's
 }
-
-// Address is a loopback address of the host, or that of its port at a bridge.
-func (i *instance) Address() string { return i.address }
-
-// Paths follow from the options.
-func (i *instance) Paths() environment.Paths { return i.paths }
 
 // Start makes a root and a cgroup, and starts the agent in both.
 func (n *native) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {

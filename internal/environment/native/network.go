@@ -31,13 +31,13 @@ func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 func (i *instance) wire(o Options, r environment.Request) (err error) {
 	switch {
 	case o.Network == "host" && r.Network == nil:
-		i.address, i.paths.Network = virtnet.HostAddress, hostPath
+		i.IP, i.Route.Network = virtnet.HostAddress, hostPath
 		return nil
 	case o.shares():
-		i.paths.Network = hostPath
+		i.Route.Network = hostPath
 		network := r.Network
 		if o.Network == "loopback" {
-			i.paths.Network = loopbackPath
+			i.Route.Network = loopbackPath
 		}
 		if network == nil {
 			network = virtnet.Loopback{}
@@ -47,19 +47,19 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 			return err
 		}
 		i.Undo(loopback.Close)
-		i.address = loopback.Address.String()
+		i.IP = loopback.Address.String()
 		return nil
 	case o.Network == "none" && r.Network == nil:
 		if i.space, err = virtnet.Alone(); err != nil {
 			return err
 		}
 		i.Undo(i.space.Close)
-		i.paths.Network = nonePath
+		i.Route.Network = nonePath
 		return nil
 	}
-	i.paths.Network = bridgePath
+	i.Route.Network = bridgePath
 	if o.Network == "nat" {
-		i.paths.Network = natPath
+		i.Route.Network = natPath
 	}
 	var bridge *virtnet.Bridge
 	if r.Network == nil {
@@ -77,7 +77,7 @@ func (i *instance) wire(o Options, r environment.Request) (err error) {
 		return err
 	}
 	i.Undo(port.Close)
-	i.space, i.address = port.File, port.Address.Addr().String()
+	i.space, i.IP = port.File, port.Address.Addr().String()
 	i.Traffic(usage.Footprint{Devices: []string{port.Device}, Space: bridge.Space()})
 	return nil
 }

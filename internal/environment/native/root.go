@@ -50,22 +50,22 @@ func (i *instance) makeRoot(ctx context.Context, o Options, r environment.Reques
 // fill makes the contents of the root and returns the bind mounts that the agent makes.
 func (i *instance) fill(ctx context.Context, o Options, r environment.Request, directory string) (binds []string, err error) {
 	if o.RootFS == "host" {
-		i.paths.Root, i.paths.RootOn = "the host's own", fsinfo.Of("/")
+		i.Route.Root, i.Route.RootOn = "the host's own", fsinfo.Of("/")
 		return rootfs.Shown("/", directory, false)
 	}
 	image, err := r.Image.Directory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i.paths.RootOn = fsinfo.Of(i.Directory())
-	if below := fsinfo.Of(image); below != i.paths.RootOn {
-		i.paths.RootOn += ", the image's programs " + below
+	i.Route.RootOn = fsinfo.Of(i.Directory())
+	if below := fsinfo.Of(image); below != i.Route.RootOn {
+		i.Route.RootOn += ", the image's programs " + below
 	}
 	if o.Root == "overlay" {
-		i.paths.Root = "overlay"
+		i.Route.Root = "overlay"
 		return nil, i.overlay(image, directory)
 	}
-	i.paths.Root = "directory, the image's programs mounted from the image"
+	i.Route.Root = "directory, the image's programs mounted from the image"
 	return i.fresh(r.Owner.Home(), image, directory)
 }
 
@@ -91,11 +91,11 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 	i.disk = i.Directory()
 	switch o.Data {
 	case "tmpfs":
-		i.paths.Data, i.paths.DataOn = "tmpfs", environment.Memory
+		i.Route.Data, i.Route.DataOn = "tmpfs", environment.Memory
 		i.disk = environment.Memory
 		return []string{"--tmpfs", "/data"}, nil
 	case "overlay":
-		i.paths.Data, i.paths.DataOn = i.paths.Root, fsinfo.Of(i.Directory())
+		i.Route.Data, i.Route.DataOn = i.Route.Root, fsinfo.Of(i.Directory())
 		return nil, rootfs.Data(root)
 	}
 	directory := filepath.Join(i.Directory(), "data")
@@ -105,14 +105,14 @@ func (i *instance) makeData(ctx context.Context, o Options, root string) (argume
 	if err := os.Chmod(directory, 0o777); err != nil {
 		return nil, err
 	}
-	i.paths.Data, i.paths.DataOn = "bind mount of a directory", fsinfo.Of(directory)
+	i.Route.Data, i.Route.DataOn = "bind mount of a directory", fsinfo.Of(directory)
 	if blockdevice.Named(o.Data) {
 		if err := blockdevice.Mount(ctx, o.Data, directory); err != nil {
 			return nil, err
 		}
 		i.Undo(func() error { return blockdevice.Unmount(directory) })
 		i.disk = directory
-		i.paths.Data, i.paths.DataOn = "ext4 on the block device, bind mount", fsinfo.Device(o.Data)
+		i.Route.Data, i.Route.DataOn = "ext4 on the block device, bind mount", fsinfo.Device(o.Data)
 	}
 	return []string{"--bind", directory + ":/data"}, nil
 }

@@ -72,16 +72,13 @@ func through(inner, outer, name string) string {
 	return inner + " in " + name + ", then " + outer
 }
 
-// Facts of both, with the machine's system and the versions of the programs in it; the
-// inner one overrides.
-func (i *instance) Facts() map[string]string {
-	facts := i.facts()
-	for _, one := range []environment.Instance{i.outer, i.inner} {
-		if f, knows := one.(environment.Fingerprinter); knows {
-			maps.Copy(facts, f.Facts())
-		}
-	}
-	return facts
+// Details have the facts of both, with the machine's system and the versions of the
+// programs in it; the inner one overrides. It has exited when the machine had.
+func (i *instance) Details() environment.Details {
+	outer, facts := i.outer.Details(), i.facts()
+	maps.Copy(facts, outer.Facts)
+	maps.Copy(facts, i.inner.Details().Facts)
+	return environment.Details{Facts: facts, Exited: outer.Exited}
 }
 
 // Footprint is the whole machine's.
@@ -96,14 +93,6 @@ func (i *instance) Given(l environment.Limits) []environment.Given {
 func (i *instance) Notes() []string {
 	notes := lists.Map(i.outer.Notes(), func(n string) string { return i.Outer + ": " + strings.TrimPrefix(n, i.Outer+": ") })
 	return append(notes, i.inner.Notes()...)
-}
-
-// Exited is when the machine had.
-func (i *instance) Exited() (at time.Time) {
-	if e, knows := i.outer.(environment.Ending); knows {
-		at = e.Exited()
-	}
-	return at
 }
 
 // Stop powers the machine off, which ends everything in it.

@@ -175,7 +175,7 @@ func TestAMachineHasTheReleaseAndTheKernelThatAreAskedFor(t *testing.T) {
 			if release == "trixie" && strings.Contains(kernel, "-cloud-") != c.cloud {
 				t.Errorf("%s has the kernel %s", c.system, kernel)
 			}
-			system := strings.ToLower(i.(environment.Fingerprinter).Facts()["machine.system"])
+			system := strings.ToLower(i.Details().Facts["machine.system"])
 			if system == "" || system != strings.ToLower(versions["system"]) || c.system.Suite == "trixie" && !strings.Contains(system, "trixie") {
 				t.Errorf("the machine's system is %q, of %v", system, versions)
 			}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/linux/beneath"
 	"tare/internal/linux/cgroup"
@@ -22,7 +21,7 @@ import (
 
 // instance is a started container. A field that Start has not set yet is nil.
 type instance struct {
-	environment.Exit
+	environment.Started
 	environ   *environ
 	id        string // as the runtime knows it
 	directory string // the bundle
@@ -33,11 +32,7 @@ type instance struct {
 	network   *attachment
 	runtime   *process   // or the shim in its place: it exits with the instance
 	helpers   []*process // a logger, a user-mode network
-	agent     *agent.Client
-	phases    []environment.Phase
-	paths     environment.Paths
-	notes     []string
-	pid       int // of the first process inside, in the host's PID namespace
+	pid       int        // of the first process inside, in the host's PID namespace
 	cleanups  []func() error
 
 	stop    sync.Mutex
@@ -46,15 +41,6 @@ type instance struct {
 
 // onRemove registers what remove does after the processes have ended.
 func (i *instance) onRemove(step func() error) { i.cleanups = append(i.cleanups, step) }
-
-func (i *instance) Agent() *agent.Client        { return i.agent }
-func (i *instance) Address() string             { return i.network.address }
-func (i *instance) Phases() []environment.Phase { return i.phases }
-func (i *instance) Notes() []string             { return i.notes }
-func (i *instance) Paths() environment.Paths    { return i.paths }
-
-// Unlimited reports whether the options leave the limits out.
-func (i *instance) Unlimited() bool { return !i.environ.options.Limits }
 
 // Footprint is the cgroup, the processes outside of it (runtime or shim, logger,
 // user-mode network), and where the network's bytes are counted.
@@ -147,10 +133,10 @@ func (i *instance) Stop(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	_ = i.Thaw(bound) // the kill below ends it in any state
-	if i.agent.Err() == nil {
-		_ = i.agent.Shutdown(bound) // what is left is killed below
+	if i.Client.Err() == nil {
+		_ = i.Client.Shutdown(bound) // what is left is killed below
 	}
-	i.agent.Close()
+	i.Client.Close()
 	select {
 	case <-i.runtime.ended:
 		i.NoteExit(time.Now())
@@ -232,9 +218,8 @@ func (i *instance) firstProcess() int {
 	return pid
 }
 
-// Facts of a start that only the command lines know.
-func (i *instance) Facts() map[string]string {
-	o := &i.environ.options
+// facts of a start that only the command lines know.
+func (o *Options) facts() map[string]string {
 	facts := map[string]string{
 		"log.channel": "pipe", "log.driver": "none",
 		"provider[runtime]": filepath.Base(o.Runtime),

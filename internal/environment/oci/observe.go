@@ -45,7 +45,7 @@ func (i *instance) observe(ctx context.Context, l environment.Limits) error {
 		}
 	}
 	stdout, stderr := bounded.Buffer{Limit: bounded.Line}, bounded.Buffer{Limit: bounded.Line}
-	exit, err := i.agent.Run(ctx, agent.Command{Argv: append([]string{agentInside, "look"}, observedPaths...), Stdout: &stdout, Stderr: &stderr})
+	exit, err := i.Client.Run(ctx, agent.Command{Argv: append([]string{agentInside, "look"}, observedPaths...), Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
 		return fmt.Errorf("observing the isolation inside: %w", err)
 	}
@@ -54,18 +54,18 @@ func (i *instance) observe(ctx context.Context, l environment.Limits) error {
 		return fmt.Errorf("observing the isolation inside: the agent's second process (tare-agent look) %s", failure(exit, string(stderr.Bytes())))
 	}
 	o := &i.environ.options
-	i.notes = append(i.notes, Ignored(o, inside, i.hostView(), i.environ.held)...)
-	if n := len(l.Cores); n > 0 && o.Limits && i.agent.Hello().CPUs != n {
-		i.notes = append(i.notes, fmt.Sprintf("the instance sees %d CPUs, but may use only %d cores (%s)", i.agent.Hello().CPUs, n, cgroup.FormatCores(l.Cores)))
+	i.Findings = append(i.Findings, Ignored(o, inside, i.hostView(), i.environ.held)...)
+	if n := len(l.Cores); n > 0 && o.Limits && i.Client.Hello().CPUs != n {
+		i.Findings = append(i.Findings, fmt.Sprintf("the instance sees %d CPUs, but may use only %d cores (%s)", i.Client.Hello().CPUs, n, cgroup.FormatCores(l.Cores)))
 	}
 	if !o.Limits && !reflect.ValueOf(l).IsZero() {
-		i.notes = append(i.notes, "the study's limits are not set on the instance (cgroup_limits: false)")
+		i.Findings = append(i.Findings, "the study's limits are not set on the instance (cgroup_limits: false)")
 	}
 	if o.gvisor() {
-		i.notes = append(i.notes, GvisorNotes...)
+		i.Findings = append(i.Findings, GvisorNotes...)
 	}
 	if o.Log != "null" {
-		i.notes = append(i.notes, fmt.Sprintf("the output of the workloads passes the logger process (log: %s), in the agent's framing", o.Log))
+		i.Findings = append(i.Findings, fmt.Sprintf("the output of the workloads passes the logger process (log: %s), in the agent's framing", o.Log))
 	}
 	return nil
 }

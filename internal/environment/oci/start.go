@@ -26,6 +26,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	}
 	tail := console.New(r.Console)
 	i := &instance{environ: e, id: "tare-" + r.Owner.ID() + "-" + r.Name}
+	i.More.Facts, i.More.Unlimited = e.options.facts(), !e.options.Limits
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
@@ -47,7 +48,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 		return nil, err
 	}
 	i.onRemove(leave)
-	i.network = network
+	i.network, i.IP = network, network.address
 	limits, err := e.limits(r, i.directory)
 	if err != nil {
 		return nil, err
@@ -72,20 +73,20 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if err != nil {
 		return nil, err
 	}
-	if i.agent, err = agent.Connect(ctx, stream); err != nil {
+	if i.Client, err = agent.Connect(ctx, stream); err != nil {
 		return nil, err
 	}
-	ready, hello := time.Now(), i.agent.Hello()
+	ready, hello := time.Now(), i.Client.Hello()
 	agentTime := min(hello.AgentTime, ready.Sub(prepared))
-	i.phases = []environment.Phase{
+	i.Timeline = []environment.Phase{
 		{Name: environment.PreparePhase, Duration: prepared.Sub(began)},
 		{Name: "engine", Duration: ready.Sub(prepared) - agentTime},
 		{Name: "agent", Duration: agentTime},
 	}
-	i.paths = e.paths(network, files)
-	i.notes = i.group.Cautions(limits)
+	i.Route = e.paths(network, files)
+	i.Findings = i.group.Cautions(limits)
 	if err := i.observe(ctx, r.Limits); err != nil {
-		return nil, errors.Join(err, i.agent.Close())
+		return nil, errors.Join(err, i.Client.Close())
 	}
 	return i, nil
 }

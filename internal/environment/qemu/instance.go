@@ -61,10 +61,10 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 		return nil, err
 	}
 	if copied > 0 {
-		g.SetPhases(withPrepare(g.Phases(), copied))
+		g.Timeline = withPrepare(g.Timeline, copied)
 	}
-	g.SetPaths(e.options.paths(dir, base, m.port != nil))
-	g.SetFacts(e.facts())
+	g.Route = e.options.paths(dir, base, m.port != nil)
+	g.More.Facts = e.facts()
 	return g, nil
 }
 

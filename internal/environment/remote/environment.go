@@ -118,18 +118,18 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 		}
 	}()
 	crash.Go(func() { i.listen(r.Console) })
-	i.started.Phases = withSending(i.started.Phases, sent)
+	i.Timeline = withSending(i.Timeline, sent)
 	if i.started.Listen == virtnet.HostAddress {
-		i.loopback = cmp.Or(s.host.Address(), s.host.Name())
+		i.More.Loopback = cmp.Or(s.host.Address(), s.host.Name())
 	}
 	if r.Network == nil {
-		i.started.Address, i.started.Listen = s.outside(i.started)
+		i.IP, i.More.Listen = s.outside(i.started)
 	}
 	talk, err := s.ask(request{Call: callAgent, Instance: i.started.Instance})
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
-	i.client, err = agent.Connect(ctx, &channel{talk.stream, s})
+	i.Client, err = agent.Connect(ctx, &channel{talk.stream, s})
 	return i, err
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"tare/internal/agent"
 	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/usage"
@@ -33,13 +32,10 @@ func (c *channel) Read(p []byte) (int, error) {
 
 // Instance is one that runs there.
 type Instance struct {
-	environment.Exit
+	environment.Started
 	session *Session
 	started started
 	console *conversation
-	client  *agent.Client
-	// loopback names the host whose loopback it shares.
-	loopback string
 
 	stop sync.Once
 	end  error
@@ -55,32 +51,16 @@ func (i *Instance) listen(to io.Writer) {
 	}
 }
 
-// Agent is the agent in the instance, through the session.
-func (i *Instance) Agent() *agent.Client { return i.client }
-
-// Address is where others reach the instance, as the other host says.
-func (i *Instance) Address() string { return i.started.Address }
-
-// Loopback is the host's, unless the instance has a network of its own there.
-func (i *Instance) Loopback() string { return i.loopback }
-
-// Listen is the address at which servers in the instance listen.
-func (i *Instance) Listen() string { return i.started.Listen }
-
-// Phases are those of the start on the other host.
-func (i *Instance) Phases() []environment.Phase { return i.started.Phases }
-
-// Paths are the network and disks on the other host.
-func (i *Instance) Paths() environment.Paths { return i.started.Paths }
-
-// Notes are those of the start on the other host.
-func (i *Instance) Notes() []string { return i.started.Notes }
-
-// Facts are those that the other host knows.
-func (i *Instance) Facts() map[string]string { return i.started.Facts }
-
-// UnknownFacts are those that the other host could not find out.
-func (i *Instance) UnknownFacts() map[string]string { return i.started.Unknown }
+// learn takes what the other host says of the instance.
+func (i *Instance) learn(answer []byte) error {
+	if err := json.Unmarshal(answer, &i.started); err != nil {
+		return err
+	}
+	s := &i.started
+	i.IP, i.Timeline, i.Route, i.Findings = s.Address, s.Phases, s.Paths, s.Notes
+	i.More = environment.Details{Listen: s.Listen, Facts: s.Facts, Unknown: s.Unknown, Unlimited: s.Unlimited}
+	return nil
+}
 
 // Footprint is empty: nothing of it can be read on this machine. See Meter.
 func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
@@ -126,8 +106,8 @@ func (i *Instance) Stop(ctx context.Context) error {
 		if i.session.Err() != nil {
 			i.end = nil // the other side ends the instance, also if the link was lost meanwhile
 		}
-		if i.client != nil {
-			i.client.Close()
+		if i.Client != nil {
+			i.Client.Close()
 		}
 		i.console.stream.Close()
 	})
@@ -206,9 +186,6 @@ func (i *Instance) EffectiveLimits(ctx context.Context, l environment.Limits) (l
 	err = i.call(ctx, request{Call: callLimits, Limits: l}, &limits)
 	return limits, err
 }
-
-// Unlimited implements environment.Unlimited.
-func (i *Instance) Unlimited() bool { return i.started.Unlimited }
 
 // UsageOfStart returns the usage since the instance was made.
 func (i *Instance) UsageOfStart() usage.Usage {

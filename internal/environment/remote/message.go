@@ -108,7 +108,7 @@ type (
 		Notes    []string            `json:"notes,omitempty"`
 		Facts    map[string]string   `json:"facts,omitempty"`
 		Unknown  map[string]string   `json:"unknown,omitempty"`
-		// Unlimited is the result of environment.Unlimited.
+		// Unlimited is that of environment.Details.
 		Unlimited bool `json:"unlimited,omitempty"`
 	}
 	watched struct {

@@ -72,15 +72,11 @@ func (s *server) keep(i environment.Instance) started {
 }
 
 func startedAs(id uint64, i environment.Instance) started {
-	may, is := i.(environment.Unlimited)
-	var facts map[string]string
-	if f, knows := i.(environment.Fingerprinter); knows {
-		facts = f.Facts()
-	}
+	about := i.Details()
 	return started{
-		Facts: facts, Unknown: environment.UnknownFacts(i),
+		Facts: about.Facts, Unknown: about.Unknown,
 		Instance: id, Address: i.Address(), Listen: environment.Listen(i),
-		Phases: i.Phases(), Paths: i.Paths(), Notes: i.Notes(), Unlimited: is && may.Unlimited(),
+		Phases: i.Phases(), Paths: i.Paths(), Notes: i.Notes(), Unlimited: about.Unlimited,
 	}
 }
 
@@ -198,8 +194,8 @@ func (k *call) stop(ctx context.Context) (any, error) {
 	}
 	i.once.Do(func() { close(i.stopped) })
 	var answer stopped
-	if e, knows := i.Instance.(environment.Ending); knows && !e.Exited().IsZero() {
-		answer.Exit = e.Exited().Sub(began)
+	if exited := i.Details().Exited; !exited.IsZero() {
+		answer.Exit = exited.Sub(began)
 	}
 	return answer, err
 }

@@ -65,7 +65,6 @@ type instance struct {
 	*hypervisor.Guest
 	box   *box
 	group *vmGroup
-	host  string // the guest's address; "" with network: nat
 }
 
 // Start starts a VM and returns after its agent's first message.
@@ -95,14 +94,11 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (_ environm
 	if err != nil {
 		return nil, err
 	}
-	if m.box.options.Network != nat {
-		i.host = i.Guest.Address()
+	if m.box.options.Network == nat {
+		i.IP = "" // only this machine reaches it, by a forwarded port
 	}
 	return i, nil
 }
-
-// Address returns the address by which other guests and this machine reach it.
-func (i *instance) Address() string { return i.host }
 
 // Paths of packets and blocks.
 func (i *instance) Paths() environment.Paths {

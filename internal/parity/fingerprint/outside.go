@@ -48,10 +48,8 @@ type Host struct {
 // outside collects the facts about an instance that the host shows.
 func outside(i environment.Instance) Outside {
 	o := Outside{Paths: i.Paths(), Host: here(), Disks: map[string]map[string]string{}}
-	if p, knows := i.(environment.Fingerprinter); knows {
-		o.Provider = p.Facts()
-	}
-	o.Unknown = environment.UnknownFacts(i)
+	about := i.Details()
+	o.Provider, o.Unknown = about.Facts, about.Unknown
 	if _, elsewhere := i.(environment.Metered); elsewhere {
 		o.Elsewhere = "it runs on another machine"
 		o.LSM, o.Governor = cgroup.Bound{Missing: o.Elsewhere}, cgroup.Bound{Missing: o.Elsewhere}

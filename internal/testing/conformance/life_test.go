@@ -50,8 +50,7 @@ func startsAndLeavesNothing(t *testing.T, s *scene) {
 	}
 	began = time.Now()
 	s.end(t, again)
-	e, knows := again.(environment.Ending)
-	if !knows || e.Exited().Before(began) || e.Exited().After(time.Now()) {
+	if exited := again.Details().Exited; exited.Before(began) || exited.After(time.Now()) {
 		t.Errorf("its Stop does not say when it had exited")
 	}
 }

@@ -118,7 +118,7 @@ func (n *network) Close(context.Context) error {
 
 // Instance is a fake instance.
 type Instance struct {
-	environment.Exit
+	environment.Started
 	env     *Environment
 	name    string
 	console io.Writer
@@ -133,12 +133,13 @@ func (i *Instance) Agent() *agent.Client { return i.client }
 // Address is the environment's.
 func (i *Instance) Address() string { return i.env.Address }
 
-// Loopback is the environment's.
-func (i *Instance) Loopback() string {
-	if i.env.Loopback == nil {
-		return ""
+// Details are the exit, and the environment's loopback.
+func (i *Instance) Details() environment.Details {
+	d := i.Started.Details()
+	if i.env.Loopback != nil {
+		d.Loopback = i.env.Loopback(i.name)
 	}
-	return i.env.Loopback(i.name)
+	return d
 }
 
 // Phases are the environment's.

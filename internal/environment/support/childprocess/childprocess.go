@@ -29,10 +29,9 @@ import (
 	"tare/internal/usage"
 )
 
-// Instance implements environment.Instance except Address and Paths. A field that the
-// start has not set yet is nil.
+// Instance implements environment.Instance. A field that the start has not set yet is nil.
 type Instance struct {
-	environment.Exit
+	environment.Started
 	request   environment.Request
 	directory string
 	begun     time.Time
@@ -40,9 +39,6 @@ type Instance struct {
 	group     *cgroup.Group
 	freezer   *cgroup.Freezer // of the group
 	process   *process
-	client    *agent.Client
-	phases    []environment.Phase
-	notes     []string
 	traffic   usage.Footprint // interfaces whose bytes are the instance's
 	ids       *userns.IDs     // of the command's user namespace; nil is the host's
 
@@ -62,6 +58,7 @@ type process struct {
 // New makes the instance's directory. From here on Stop removes what was made.
 func New(r environment.Request) (*Instance, error) {
 	i := &Instance{request: r, begun: time.Now()}
+	i.More.Facts = map[string]string{"log.channel": "pipe", "log.driver": "none"}
 	var err error
 	i.directory, err = r.Owner.Directory(r.Name)
 	return i, err
@@ -93,7 +90,7 @@ func (i *Instance) Limit(disk string) (joins []string, err error) {
 		return nil, err
 	}
 	i.freezer = i.group.Freezer(true)
-	i.notes = i.group.Cautions(limits)
+	i.Findings = i.group.Cautions(limits)
 	return i.group.ProcsFiles(), nil
 }
 
@@ -114,10 +111,10 @@ func (i *Instance) Execute(ctx context.Context, command *exec.Cmd, space *os.Fil
 		return err
 	}
 	executed := time.Now()
-	if i.client, err = agent.Connect(ctx, i.process.stream); err != nil {
+	if i.Client, err = agent.Connect(ctx, i.process.stream); err != nil {
 		return fmt.Errorf("starting %s: %w%s", i.request.Name, err, last.LastLines())
 	}
-	i.phases = []environment.Phase{
+	i.Timeline = []environment.Phase{
 		{Name: environment.PreparePhase, Duration: i.prepared.Sub(i.begun)},
 		{Name: "engine", Duration: executed.Sub(i.prepared)},
 		{Name: "agent", Duration: time.Since(executed)},
@@ -199,15 +196,6 @@ type channel struct {
 func (c *channel) Write(p []byte) (int, error) { return c.in.Write(p) }
 func (c *channel) Close() error                { return errors.Join(c.File.Close(), c.in.Close()) }
 
-// Agent is the connection to the agent.
-func (i *Instance) Agent() *agent.Client { return i.client }
-
-// Phases of the start: engine until the command was executed, agent until it was ready.
-func (i *Instance) Phases() []environment.Phase { return i.phases }
-
-// Notes about the limits.
-func (i *Instance) Notes() []string { return i.notes }
-
 // Footprint is the cgroup, and where the traffic is counted.
 func (i *Instance) Footprint() usage.Footprint {
 	footprint := i.traffic
@@ -226,12 +214,12 @@ func (i *Instance) Thaw(ctx context.Context) error { return i.freezer.Thaw(ctx) 
 // Stop ends the agent and all that it started, and removes cgroup and directory.
 func (i *Instance) Stop(ctx context.Context) error {
 	i.stop.Do(func() {
-		if i.client != nil {
+		if i.Client != nil {
 			_ = i.freezer.Thaw(ctx) // the kill below thaws too
 			bound, cancel := context.WithTimeout(ctx, environment.ProcessStop.Terminate)
-			_ = i.client.Shutdown(bound) // what is left is killed below
+			_ = i.Client.Shutdown(bound) // what is left is killed below
 			cancel()
-			i.client.Close()
+			i.Client.Close()
 		}
 		// Also when the caller's context is done: nothing may be left.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.ProcessStop.Kill)
@@ -275,9 +263,4 @@ func (i *Instance) remove(ctx context.Context) error {
 		return err
 	}
 	return userns.RemoveAll(i.directory)
-}
-
-// Facts has the log driver: the agent's stream is a pair of pipes to tare.
-func (i *Instance) Facts() map[string]string {
-	return map[string]string{"log.channel": "pipe", "log.driver": "none"}
 }

@@ -10,9 +10,6 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// OwnKernel marks the guest as having a kernel other than this machine's.
-func (g *Guest) OwnKernel() {}
-
 // EffectiveLimits reads back the limits of a guest that no cgroup of this machine has: the
 // size of the VM from the hypervisor, and the limits that apply inside the guest.
 func (g *Guest) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/machine"
 	"tare/internal/host"
@@ -28,14 +27,12 @@ type Backend struct {
 // Guest is a started VM with the agent in it. The backend adds what differs
 // between hypervisors: the footprint and the paths.
 type Guest struct {
-	environment.Exit
+	environment.Started
 	VM      VM
 	Reached string // address of its sshd, "address:port"
 
 	inner     environment.Instance
 	host      host.Host
-	phases    []environment.Phase
-	notes     []string
 	backend   Backend
 	directory string
 	note      string // file
@@ -49,6 +46,7 @@ type Guest struct {
 // called when the VM runs, before its guest answers; it may be nil.
 func Begin(ctx context.Context, b Backend, o Options, r environment.Request, powered func(VM) (notes []string, err error)) (_ *Guest, err error) {
 	g := &Guest{backend: b}
+	g.More.SeparateKernel = true
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
@@ -79,7 +77,7 @@ var errTooLate = errors.New("start_timeout exceeded")
 func (g *Guest) start(ctx context.Context, o Options, r environment.Request, powered func(VM) ([]string, error)) error {
 	began := time.Now()
 	phase := func(name string) {
-		g.phases = append(g.phases, environment.Phase{Name: name, Duration: time.Since(began)})
+		g.Timeline = append(g.Timeline, environment.Phase{Name: name, Duration: time.Since(began)})
 		began = time.Now()
 	}
 	b, v := g.backend, g.VM
@@ -102,7 +100,7 @@ func (g *Guest) start(ctx context.Context, o Options, r environment.Request, pow
 	}
 	if powered != nil {
 		notes, err := powered(v)
-		g.notes = append(g.notes, notes...)
+		g.Findings = append(g.Findings, notes...)
 		if err != nil {
 			return err
 		}
@@ -111,6 +109,7 @@ func (g *Guest) start(ctx context.Context, o Options, r environment.Request, pow
 	if g.Reached, err = b.Reach(ctx, v, o.Port); err != nil {
 		return err
 	}
+	g.IP, _, _ = net.SplitHostPort(g.Reached)
 	fmt.Fprintf(r.Console, "its sshd is expected at %s\n", g.Reached)
 	if err := g.dial(ctx, o); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (g *Guest) size(ctx context.Context, o Options, r environment.Request) erro
 	want := Size{CPUs: cpus, Memory: memory, Quota: r.Limits.CPUs, Cores: r.Limits.Cores}
 	if o.Mode != Start {
 		notes, err := g.backend.Resize(ctx, g.VM, want)
-		g.notes = append(g.notes, notes...)
+		g.Findings = append(g.Findings, notes...)
 		return err
 	}
 	has, err := g.backend.State(ctx, g.VM.Name)
@@ -133,10 +132,10 @@ func (g *Guest) size(ctx context.Context, o Options, r environment.Request) erro
 		return err
 	}
 	if cpus != 0 && has.CPUs != cpus {
-		g.notes = append(g.notes, fmt.Sprintf("the VM has %d CPUs instead of %d, since mode: start does not change it: the guest sees all of them", has.CPUs, cpus))
+		g.Findings = append(g.Findings, fmt.Sprintf("the VM has %d CPUs instead of %d, since mode: start does not change it: the guest sees all of them", has.CPUs, cpus))
 	}
 	if memory != 0 && has.Memory != memory {
-		g.notes = append(g.notes, fmt.Sprintf("the VM has %s of memory instead of %s, since mode: start does not change it", has.Memory, memory))
+		g.Findings = append(g.Findings, fmt.Sprintf("the VM has %s of memory instead of %s, since mode: start does not change it", has.Memory, memory))
 	}
 	return nil
 }
@@ -173,30 +172,21 @@ func (g *Guest) enter(ctx context.Context, o Options, r environment.Request) err
 	if err != nil {
 		return fmt.Errorf("inside virtual machine %s: %w", g.VM.Name, err)
 	}
-	g.inner = i
+	g.inner, g.Client = i, i.Agent()
 	for _, p := range i.Phases() {
 		if p.Name == environment.PreparePhase { // there is one already
-			g.phases[0].Duration += p.Duration
+			g.Timeline[0].Duration += p.Duration
 			continue
 		}
-		g.phases = append(g.phases, p)
+		g.Timeline = append(g.Timeline, p)
 	}
-	g.notes = append(g.notes, i.Notes()...)
+	g.Findings = append(g.Findings, i.Notes()...)
 	if want, _ := o.size(r.Limits); want > 0 && o.Mode != Start {
 		if sees := i.Agent().Hello().CPUs; sees != want {
-			g.notes = append(g.notes, fmt.Sprintf("the guest sees %d CPUs instead of %d", sees, want))
+			g.Findings = append(g.Findings, fmt.Sprintf("the guest sees %d CPUs instead of %d", sees, want))
 		}
 	}
 	return nil
-}
-
-// Agent inside the guest.
-func (g *Guest) Agent() *agent.Client { return g.inner.Agent() }
-
-// Address of the guest by which its sshd is reached.
-func (g *Guest) Address() string {
-	address, _, _ := net.SplitHostPort(g.Reached)
-	return address
 }
 
 // LocalAddress is this machine's address on the route to the guest; "" if it is not
@@ -207,12 +197,6 @@ func (g *Guest) LocalAddress() string {
 	}
 	return ""
 }
-
-// Phases of the start.
-func (g *Guest) Phases() []environment.Phase { return g.phases }
-
-// Notes of the start.
-func (g *Guest) Notes() []string { return g.notes }
 
 // Inside is the native instance in the guest.
 func (g *Guest) Inside() environment.Instance { return g.inner }
@@ -235,7 +219,7 @@ func (g *Guest) PathsOn(disk, network string) environment.Paths {
 // ending notes when the VM was off.
 type ending struct {
 	Hypervisor
-	exit *environment.Exit
+	exit *environment.Started
 }
 
 func (e ending) PowerOff(ctx context.Context, v VM) error {
@@ -267,7 +251,7 @@ func (g *Guest) Stop(ctx context.Context) error {
 		}
 		var ended error
 		if g.made {
-			if ended = End(ctx, ending{g.backend, &g.Exit}, g.VM); errors.Is(ended, ErrNone) {
+			if ended = End(ctx, ending{g.backend, &g.Started}, g.VM); errors.Is(ended, ErrNone) {
 				ended = nil
 			}
 		}

@@ -78,7 +78,7 @@ func (e *Environment) setPhases(g *vmm.Guest, waited, copied, total time.Duratio
 	if restored || copied > 0 {
 		own = append([]environment.Phase{{Name: environment.PreparePhase, Duration: prepared}}, own...)
 	}
-	g.SetPhases(own)
+	g.Timeline = own
 }
 
 // prepareGuest creates the files in the VMM's directory, and its cgroup. copied is
@@ -118,9 +118,9 @@ func (e *Environment) prepareGuest(ctx context.Context, g *vmm.Guest, r environm
 		copied = time.Since(begin)
 		paths.Root, paths.RootOn = paths.Data, paths.DataOn
 	}
-	g.SetPaths(paths)
-	g.SetFacts(map[string]string{"log.channel": "vsock", "log.driver": "none", "provider[machine]": e.vmm.Name,
-		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.DiskMode})
+	g.Route = paths
+	g.More.Facts = map[string]string{"log.channel": "vsock", "log.driver": "none", "provider[machine]": e.vmm.Name,
+		"disk.device": "virtio-blk", "disk.format": "raw", "disk.cache": e.vmm.DiskMode}
 	for name, target := range links {
 		if err := m.place(ctx, target, name); err != nil {
 			return nil, 0, fmt.Errorf("the files of guest %s: %w", r.Name, err)

@@ -48,7 +48,7 @@ type Driver interface {
 // Guest is one guest, from the first step of its start. Its methods are called in
 // the order of their declaration; Stop undoes all steps so far.
 type Guest struct {
-	environment.Exit
+	environment.Started
 	Console *Tail
 	// Log, if it is not nil, returns the last lines of the VMM's log.
 	Log func() []string
@@ -57,18 +57,12 @@ type Guest struct {
 	request   environment.Request
 	startedAt time.Time
 
-	client  *agent.Client
 	process *Process
 	driver  Driver
 	opened  bool // Driver.Open succeeded
 	cgroup  string
-	phases  []environment.Phase
-	notes   []string
 	limits  []environment.EffectiveLimit // of limits that an option overrides
-	paths   environment.Paths
-	facts   map[string]string
-	address string
-	traffic usage.Footprint // where the tap's bytes are counted
+	traffic usage.Footprint              // where the tap's bytes are counted
 
 	// onStop has the functions that undo the steps of the start, in order.
 	onStop []func(context.Context) error
@@ -89,7 +83,7 @@ func (g *Guest) OnStop(step func(context.Context) error) { g.onStop = append(g.o
 
 // Note adds a finding about the start.
 func (g *Guest) Note(format string, values ...any) {
-	g.notes = append(g.notes, fmt.Sprintf(format, values...))
+	g.Findings = append(g.Findings, fmt.Sprintf(format, values...))
 }
 
 // Directory creates the guest's directory.
@@ -122,7 +116,7 @@ func (g *Guest) AttachBridge(bridge *virtnet.Bridge) (*virtnet.Port, error) {
 		return nil, err
 	}
 	g.OnStop(func(context.Context) error { return port.Close() })
-	g.address = port.Address.Addr().String()
+	g.IP = port.Address.Addr().String()
 	g.traffic = usage.Footprint{Devices: []string{port.Device}, Space: bridge.Space()}
 	return port, nil
 }
@@ -150,10 +144,10 @@ func (g *Guest) Boot(ctx context.Context, c Command, d Driver, limit time.Durati
 	return g.Run(ctx, c, d, limit, func(ctx context.Context) error {
 		stream, err := d.Agent(ctx)
 		if err == nil {
-			g.client, err = agent.Connect(ctx, stream)
+			g.Client, err = agent.Connect(ctx, stream)
 		}
 		if err == nil {
-			g.phases = Phases(time.Since(g.startedAt), g.client.Hello())
+			g.Timeline = Phases(time.Since(g.startedAt), g.Client.Hello())
 		}
 		return err
 	})
@@ -266,18 +260,6 @@ func Phases(total time.Duration, h agent.Hello) []environment.Phase {
 	}
 }
 
-// SetPhases sets the phases of a start that the guest cannot report.
-func (g *Guest) SetPhases(phases []environment.Phase) { g.phases = phases }
-
-// SetPaths sets the description of the guest's network and disks.
-func (g *Guest) SetPaths(p environment.Paths) { g.paths = p }
-
-// SetFacts sets facts about the guest that only the VMM's configuration has.
-func (g *Guest) SetFacts(facts map[string]string) { g.facts = facts }
-
-// Facts returns facts about the guest that only the VMM's configuration has.
-func (g *Guest) Facts() map[string]string { return g.facts }
-
 // Process returns the VMM's process.
 func (g *Guest) Process() *Process { return g.process }
 
@@ -287,25 +269,10 @@ func (g *Guest) Driver() Driver { return g.driver }
 // RestartClock restarts the clock of the start, after work that is not part of it.
 func (g *Guest) RestartClock() { g.startedAt = time.Now() }
 
-// StartedAt returns when the start began.
-func (g *Guest) StartedAt() time.Time { return g.startedAt }
-
-// Agent returns the client of the guest's agent.
-func (g *Guest) Agent() *agent.Client { return g.client }
-
-// Address returns the address in the network between the guests.
-func (g *Guest) Address() string { return g.address }
-
-// Phases returns the phases of the start.
-func (g *Guest) Phases() []environment.Phase { return g.phases }
-
-// Paths returns the description of the guest's network and disks.
-func (g *Guest) Paths() environment.Paths { return g.paths }
-
 // Notes returns the notes of the start, and how the guest died if it did so
 // unexpectedly.
 func (g *Guest) Notes() []string {
-	notes := slices.Clone(g.notes)
+	notes := slices.Clone(g.Findings)
 	if death := g.process.unexpectedExit(); death != "" {
 		notes = append(notes, g.withLogs(fmt.Sprintf("the guest died unexpectedly (%s)", death)))
 	}
@@ -362,15 +329,15 @@ func bounded(ctx context.Context, request func(context.Context) error) error {
 // start.
 func (g *Guest) Stop(ctx context.Context) error {
 	g.stop.Do(func() {
-		if g.client != nil {
+		if g.Client != nil {
 			g.process.expectExit()
 			ctx, cancel := context.WithTimeout(ctx, environment.GuestStop.Terminate)
 			_ = g.Thaw(ctx) // one that stays paused is killed below
-			if g.client.Shutdown(ctx) == nil {
+			if g.Client.Shutdown(ctx) == nil {
 				g.process.wait(ctx, environment.GuestStop.Terminate)
 			}
 			cancel()
-			g.client.Close()
+			g.Client.Close()
 		}
 		// Also after the caller's context has ended: nothing may be left behind.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.GuestStop.Kill)

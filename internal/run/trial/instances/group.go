@@ -84,11 +84,11 @@ func (g *Group) Measured() (list []*Instance) {
 // network each instance has an address of its own.
 func (g *Group) Loopback() string {
 	for _, i := range g.instances {
-		far, elsewhere := i.Instance.(environment.Elsewhere)
+		far := i.Details().Loopback
 		switch {
 		case i.OnHost:
-		case elsewhere && far.Loopback() != "":
-			return far.Loopback()
+		case far != "":
+			return far
 		case environment.Listen(i.Instance) == virtnet.HostAddress:
 			return virtnet.HostAddress
 		}
@@ -247,8 +247,8 @@ func (i *Instance) stop() error {
 	}
 	began := time.Now()
 	err := i.Stop(ctx)
-	if e, knows := i.Instance.(environment.Ending); err == nil && knows && !e.Exited().IsZero() {
-		i.stopped = Stop{Exit: e.Exited().Sub(began), Remove: time.Since(e.Exited())}
+	if exited := i.Details().Exited; err == nil && !exited.IsZero() {
+		i.stopped = Stop{Exit: exited.Sub(began), Remove: time.Since(exited)}
 	}
 	if err != nil {
 		err = fmt.Errorf("stop of %s: %w", i.Name, err)

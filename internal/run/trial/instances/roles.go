@@ -48,8 +48,8 @@ func (r Roles) Vars(i *Instance, network environment.Network, roles []string) wo
 	// Where ports are published, servers cannot listen at the address by which
 	// the other instances reach them.
 	own := i.reachedAt(network)
-	if p, published := i.Instance.(environment.Published); published && !i.OnHost {
-		own = p.Listen()
+	if listen := i.Details().Listen; listen != "" && !i.OnHost {
+		own = listen
 	}
 	vars.Address, vars.Roles = own, map[string][]string{}
 	for _, role := range roles {

@@ -15,14 +15,17 @@ import (
 type published struct{ environment.Instance }
 
 func (published) Address() string { return "192.0.2.1" }
-func (published) Listen() string  { return "0.0.0.0" }
+func (published) Details() environment.Details {
+	return environment.Details{Listen: "0.0.0.0"}
+}
 
 type at struct {
 	environment.Instance
 	address string
 }
 
-func (a at) Address() string { return a.address }
+func (a at) Address() string              { return a.address }
+func (a at) Details() environment.Details { return environment.Details{} }
 
 type host struct{ environment.Network }
 
