@@ -183,7 +183,7 @@ func TestAnEditedRunIsSaid(t *testing.T) {
 	}{
 		"nothing": {func(string) error { return nil }, 0, nil},
 		"a journal cut in half": {cut(func(text []byte) int { return len(text) / 2 }), ExitSomeFailed,
-			[]string{"tare: ", "journal.jsonl is not as it was when the run ended: results may be missing", "- this run: "}},
+			[]string{"tare: ", "journal.jsonl is not as it was when the run ended: results may be missing", "- **this run**: "}},
 		"a journal cut after a line": {cut(func(text []byte) int { return bytes.IndexByte(text, '\n') + 1 }), ExitSomeFailed, []string{"is not as it was when the run ended"}},
 		"no journal":                 {func(d string) error { return os.Remove(filepath.Join(d, "journal.jsonl")) }, ExitSomeFailed, []string{"is not as it was when the run ended"}},
 		"an empty plan": {func(d string) error { return os.WriteFile(filepath.Join(d, "plan.json"), []byte("{}"), 0o600) }, ExitBadInput,

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -72,7 +71,7 @@ func TestACapacityHasAnIntervalAndAnAnswerInMachines(t *testing.T) {
 		}
 	}
 	text := strings.Join(strings.Fields(terminal.String()), " ")
-	for _, want := range []string{"highest rate with p99 <= 50ms", fmt.Sprintf("1.25 [1.25, 1.25] instances for the traffic of one %s", in.Plan.Baseline)} {
+	for _, want := range []string{"startup: p99 <= 50ms", "1.25 [1.25, 1.25] 12"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the terminal has no %q:\n%s", want, text)
 		}
@@ -98,7 +97,7 @@ func TestAFewBlocksGiveARangeOfTheCapacity(t *testing.T) {
 	if err := writeText(&terminal, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(strings.Fields(terminal.String()), " "); !strings.Contains(text, "range ") || !strings.Contains(text, ", 1.25 instances for the traffic of one") {
+	if text := strings.Join(strings.Fields(terminal.String()), " "); !strings.Contains(text, "range ") || !strings.Contains(text, "/s 1.25 2") {
 		t.Errorf("the terminal:\n%s", text)
 	}
 	data, err := json.Marshal(verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments))
@@ -138,7 +137,7 @@ func TestTheSameTrafficTakesCoresAndMemory(t *testing.T) {
 		}
 	}
 	text := strings.Join(strings.Fields(terminal.String()), " ")
-	for _, want := range []string{"0.280 cores, memory 10.0 MiB", "0.420 cores (+50.0% ["} {
+	for _, want := range []string{"0.280 10.0 MiB", "0.420 +50.0% ["} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the terminal has no %q:\n%s", want, text)
 		}

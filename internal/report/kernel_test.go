@@ -33,7 +33,7 @@ func TestTheReportShowsWhatTheKernelDid(t *testing.T) {
 		if err := write(&b, in); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(b.String(), model.KernelTitle) {
+		if strings.Contains(b.String(), "Kernel events") {
 			t.Errorf("%s has the heading without anything traced", format)
 		}
 	}

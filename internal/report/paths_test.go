@@ -22,7 +22,7 @@ func TestDifferentDisksGiveAWarning(t *testing.T) {
 		if err := write(&out); err != nil {
 			t.Fatal(err)
 		}
-		text := strings.NewReplacer("&#39;", "'", "<strong>", "", "</strong>", "").Replace(out.String())
+		text := strings.NewReplacer("&#39;", "'", "<strong>", "", "</strong>", "", "**", "").Replace(out.String())
 		for _, want := range []string{
 			"WARNING: root file systems: on different file systems of the host, so the comparison includes the disks: ext4 on nvme0n1p2 (native, vm [tcg]); xfs on nvme1n1 (docker, gvisor)",
 			"gVisor's network stack, veth pair, the engine's bridge", "qcow2 file, cache writeback, threads",
@@ -70,7 +70,7 @@ func TestDifferentMachinesGiveAWarning(t *testing.T) {
 		if err := write(&out); err != nil {
 			t.Fatal(err)
 		}
-		text := strings.NewReplacer("<strong>", "", "</strong>", "").Replace(out.String())
+		text := strings.NewReplacer("<strong>", "", "</strong>", "", "**", "").Replace(out.String())
 		for _, want := range []string{
 			"WARNING: docker, gvisor run on host far, native on this machine: the comparison includes the machines",
 			"on host far (ubuntu@192.0.2.7)",

@@ -34,7 +34,7 @@ func allFormats(t *testing.T, in model.Input) map[string]string {
 	if err := writeMarkdown(&md, in, model.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"text": text.String(), "md": md.String(), "html": reporttest.WithoutScript(htmlOf(t, in))}
+	return map[string]string{"text": text.String(), "md": md.String(), "html": strings.ReplaceAll(reporttest.WithoutScript(htmlOf(t, in)), "−", "-")}
 }
 
 func TestBelowSixBlocksThereIsARangeAndNoVerdict(t *testing.T) {

@@ -1,7 +1,6 @@
 package html
 
 import (
-	"fmt"
 	"slices"
 
 	"tare/internal/base/lists"
@@ -54,7 +53,7 @@ func newTrialIndex(trials []rundir.Trial) trialIndex {
 // BlockTables are the tables of a workload.
 func (p *page) BlockTables(w model.Workload) (tables []blockTable) {
 	for _, l := range w.Levels {
-		anchor := blockAnchor(w, l)
+		anchor := model.LevelAnchor(w, l)
 		for _, m := range l.Metrics {
 			if !m.Primary {
 				continue
@@ -66,23 +65,6 @@ func (p *page) BlockTables(w model.Workload) (tables []blockTable) {
 		}
 	}
 	return tables
-}
-
-// blocksOf is where the blocks of a level are, by its name; "" if they have no table.
-func (p *page) blocksOf(workload, level string) string {
-	for _, w := range p.Workloads {
-		for _, l := range w.Levels {
-			if anchor := blockAnchor(w, l); w.Name == workload && l.Name == level && slices.ContainsFunc(p.BlockTables(w), func(t blockTable) bool { return t.Anchor == anchor }) {
-				return anchor
-			}
-		}
-	}
-	return ""
-}
-
-// blockAnchor is where a level's blocks are.
-func blockAnchor(w model.Workload, l model.Level) string {
-	return fmt.Sprintf("b%d-%d", w.Index, l.Index)
 }
 
 func (p *page) blockTable(w model.Workload, l model.Level, m model.Metric) blockTable {

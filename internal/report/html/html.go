@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"tare/internal/base/visible"
-	"tare/internal/parity"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
 )
@@ -31,11 +30,10 @@ var (
 
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
 	"figure":        model.Figure,
-	"kernelLead":    func() string { return model.KernelLead },
-	"nodesDiffer":   func(n parity.Nodes) []string { return model.NodesDiffer(n, model.MostFacts) },
-	"nodesTitle":    func() string { return model.NodesTitle },
-	"nodesLead":     func() string { return model.NodesLead },
 	"typeset":       typeset,
+	"under":         under,
+	"headed":        headed,
+	"cells":         cells,
 	"change":        func(c *verdict.Contrast) string { return typeset(model.EstimateText(c)) },
 	"ends":          func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
 	"tails":         func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },
@@ -44,17 +42,14 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 	"remark":        model.Remark,
 	"counts":        model.BlockCount,
 	"place":         model.LevelTitle,
-	"percent":       model.Percent,
 	"mark":          model.ConfoundMark,
-	"facts":         factsOf,
-	"folded":        folded,
 	"join":          func(words []string) string { return strings.Join(words, ", ") },
 	"blocks":        model.BlockRanges,
 	"versions":      model.Versions,
 	"plotted":       plotted,
 	"choices":       choices,
 	"metricChoices": metricChoices,
-	"blockAnchor":   blockAnchor,
+	"blockAnchor":   model.LevelAnchor,
 	"usageOf":       func(w model.Workload, t model.UsageTable) usageIn { return usageIn{w, t} },
 	"short":         func(sum string) string { return sum[:min(12, len(sum))] },
 	"next":          func(i int) int { return i + 1 },

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"tare/internal/report/model"
-	"tare/internal/verdict"
 )
 
 // matrixRow is one row of the verdict matrix; cells that span rows are in the first.
@@ -28,7 +27,7 @@ func (p *page) Matrix() []matrixRow {
 			begin := len(rows)
 			for _, m := range l.Metrics {
 				if m.Primary {
-					rows = append(rows, matrixRow{Metric: m, Workload: w, Level: l.Name, Blocks: blockAnchor(w, l)})
+					rows = append(rows, matrixRow{Metric: m, Workload: w, Level: l.Name, Blocks: model.LevelAnchor(w, l)})
 				}
 			}
 			if begin < len(rows) {
@@ -45,14 +44,4 @@ func (p *page) Matrix() []matrixRow {
 // Swept reports whether any workload has levels, and the matrix a column of them.
 func (p *page) Swept() bool {
 	return slices.ContainsFunc(p.Workloads, model.Workload.Swept)
-}
-
-// AgainstRows are the cells of the page's table.
-func (p *page) AgainstRows() [][]string {
-	var rows [][]string
-	for _, r := range p.Against.Rows {
-		rows = append(rows, []string{model.LevelTitle(r.Workload, r.Level), r.Metric, p.AgainstName(r), typeset(verdict.Change(r.Published)),
-			typeset(verdict.Change(r.Measured)), typeset(r.Interval()), r.Compared(), r.Place})
-	}
-	return rows
 }

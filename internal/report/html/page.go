@@ -7,12 +7,8 @@ import (
 
 	"tare/internal/verdict"
 
-	"tare/internal/environment"
 	"tare/internal/report/model"
 )
-
-// Costs of a workload at all its levels.
-func (p *page) Costs(w model.Workload) model.CostTable { return p.Report.CostTable(w, w.Levels, true) }
 
 // page is the data of the HTML template.
 type page struct {
@@ -36,17 +32,6 @@ func (p *page) Headlines() []model.Headline {
 
 // Bar is an interval as a small picture, on one scale for the whole page.
 func (p *page) Bar(c *verdict.Contrast) template.HTML { return p.bars.draw(c) }
-
-// Spoilers is what doctor found that may spoil measurements.
-func (p *page) Spoilers() []environment.Finding { return p.Manifest.Noise }
-
-// Fixable are the findings of an environment that need something.
-func (p *page) Fixable(e model.Environment) []environment.Finding {
-	return model.NeedingFix(e.Facts.Findings)
-}
-
-// OptionsOf an environment, in words.
-func (p *page) OptionsOf(e model.Environment) string { return model.OptionsInWords(e) }
 
 // Outliers is the share of blocks far from the rest.
 func (p *page) Outliers(c *verdict.Contrast) string {

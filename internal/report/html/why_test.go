@@ -50,7 +50,7 @@ func TestThePageOfALadderLeadsWithItsWaterfall(t *testing.T) {
 	if strings.Contains(waterfall, `="#`) {
 		t.Error("the waterfall has colours that do not follow the theme")
 	}
-	for _, want := range []string{"engine and shim of docker", "native, 43.", "cgroup namespace: engines give none", `title="what part 1 does &lt;to it&gt;"`} {
+	for _, want := range []string{"engine and shim of docker", `native</th><td class="n" data-what="change">43.`, "cgroup namespace: engines give none", `title="what part 1 does &lt;to it&gt;"`} {
 		if !strings.Contains(rest, want) {
 			t.Errorf("the section has no %s:\n%s", want, rest)
 		}

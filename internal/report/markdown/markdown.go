@@ -4,89 +4,167 @@ package markdown
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"tare/internal/base/visible"
 	"tare/internal/report/model"
+	"tare/internal/report/section"
 	"tare/internal/verdict"
 )
 
-// Write writes the verdicts as tables for an issue or a README: a row a
-// primary metric and CPU time per thousand operations, a column an environment.
+// Write writes the verdicts as a table, with a row for each primary metric and a column
+// for each environment, and the sections below it.
 func Write(w io.Writer, in model.Input, _ model.Options) error {
 	v := model.New(in)
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n", escape(v.Plan.Study))
-	fmt.Fprintf(&b, "Run %s: %s.\n\n", code(v.Manifest.Run), escape(v.Overview()))
+	d := document{"# " + escape(v.Plan.Study), fmt.Sprintf("Run %s: %s.", code(v.Manifest.Run), escape(v.Overview()))}
+	var headlines []string
 	for _, h := range v.Headlines() {
-		fmt.Fprintf(&b, "- **%s**: %s.", escape(h.Environment), escape(h.Text))
+		line := fmt.Sprintf("- **%s**: %s.", escape(h.Environment), escape(h.Text))
 		if h.Caution != "" {
-			fmt.Fprintf(&b, " Note: %s.", escape(h.Caution))
+			line += " Note: " + escape(h.Caution) + "."
 		}
-		b.WriteString("\n")
+		headlines = append(headlines, line)
 	}
-	matrix(&b, v)
+	d.add(headlines...)
+	d.matrix(v)
 	if note := v.Footnote(); note != "" {
-		fmt.Fprintf(&b, "\n%s.\n", escape(note))
+		d.add(escape(note) + ".")
 	}
-	costs(&b, v)
-	fairness(&b, v)
-	why(&b, v)
-	kernel(&b, v.Kernel())
-	scoreSheet(&b, v.ScoreSheet())
-	against(&b, v)
-	nodes(&b, v.NodesRows())
-	capacities(&b, v)
-	atLoads(&b, v)
-	density(&b, v)
-	copies(&b, v.CopiesRows())
-	paths(&b, v.SharedPaths())
-	imported(&b, v)
-	skipped(&b, v)
-	failures(&b, "Failed trials", v.Failed)
-	failures(&b, "Skipped trials", v.Known)
-	if notes := slices.Concat(v.Notes, v.MachineNotes()); len(notes) > 0 {
-		b.WriteString("\n## Notes\n\n")
-		bullets(&b, notes)
+	d.sections(v)
+	return d.to(w)
+}
+
+// WriteScore writes the score sheet alone, as Markdown.
+func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
+	v := model.New(in)
+	d := document{"# " + escape(v.Plan.Study), fmt.Sprintf("Run %s.", code(v.Manifest.Run))}
+	d.sections(v, "score")
+	return d.to(w)
+}
+
+// document is a list of blocks: headings, paragraphs, lists and tables.
+type document []string
+
+// add adds a block, unless it has no lines.
+func (d *document) add(lines ...string) {
+	if text := strings.Join(lines, "\n"); text != "" {
+		*d = append(*d, text)
 	}
-	made(&b, v)
-	_, err := io.WriteString(w, b.String())
+}
+
+func (d *document) to(w io.Writer) error {
+	_, err := io.WriteString(w, strings.Join(*d, "\n\n")+"\n")
 	return err
 }
 
-func matrix(b *strings.Builder, v *model.Report) {
-	b.WriteString("\n| workload | metric | " + escape(v.Base.Shown))
-	rule := "|---|---|---:"
-	for _, e := range v.Environments {
-		if e.Compared() {
-			b.WriteString(" | " + escape(e.Shown))
-			rule += "|---"
+func (d *document) sections(v *model.Report, only ...string) {
+	for _, s := range section.Of(v, section.Options{}, only...) {
+		d.add("## " + escape(s.Title))
+		d.add(escape(s.Lead))
+		for _, p := range s.Parts {
+			d.part(p)
 		}
 	}
-	b.WriteString(" |\n" + rule + "|\n")
+}
+
+func (d *document) part(p section.Part) {
+	if p.Title != "" {
+		d.add("### " + escape(p.Title))
+	}
+	if p.Folded != "" {
+		d.add("<details><summary>" + escape(p.Folded) + "</summary>")
+	}
+	d.add(cell(p.Lead))
+	if p.Table != nil {
+		d.add(table(p.Table)...)
+	}
+	var notes []string
+	for _, n := range p.Notes {
+		notes = append(notes, "- "+cell(n))
+	}
+	for i, reason := range p.Numbered {
+		notes = append(notes, fmt.Sprintf("- [%d] %s", i+1, escape(reason)))
+	}
+	d.add(notes...)
+	d.add(escape(p.Last))
+	if p.Folded != "" {
+		d.add("</details>")
+	}
+}
+
+func table(t *section.Table) []string {
+	head, rule := "|", "|"
+	for _, c := range t.Columns {
+		head += " " + escape(c.Head) + " |"
+		rule += map[bool]string{true: "---:|", false: "---|"}[c.Number]
+	}
+	lines := []string{head, rule}
+	for _, r := range t.Rows {
+		line := "|"
+		for i := range t.Columns {
+			text := ""
+			if i < len(r.Cells) {
+				text = cell(r.Cells[i])
+			}
+			if r.Heading && text != "" {
+				text = "**" + text + "**"
+			}
+			line += " " + text + " |"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func cell(c section.Cell) (text string) {
+	for _, t := range c {
+		if t.Break && text != "" {
+			text += "<br>"
+		}
+		switch {
+		case t.Text == "":
+		case t.Style == section.Strong || t.Style == section.Verdict:
+			text += "**" + escape(t.Text) + "**"
+		case t.Style == section.Code:
+			text += code(t.Text)
+		case t.Style == section.Label:
+			text += escape(" [" + t.Text + "]")
+		default:
+			text += escape(t.Text)
+		}
+	}
+	return text
+}
+
+// matrix is the table of the verdicts.
+func (d *document) matrix(v *model.Report) {
+	head, rule := "| workload | metric | "+escape(v.Base.Shown), "|---|---|---:"
+	for _, e := range v.Compared() {
+		head += " | " + escape(e.Shown)
+		rule += "|---"
+	}
+	lines := []string{head + " |", rule + "|"}
 	for _, w := range v.Workloads {
 		for _, l := range w.Levels {
 			for _, m := range l.Metrics {
 				if !m.Primary && !m.Companion {
 					continue
 				}
-				fmt.Fprintf(b, "| %s | %s (%s is better) | %s", escape(model.LevelTitle(w.Name, l.Name)), escape(m.Title()), escape(m.Better), escape(model.Figure(m.Reference, m.Unit)))
-				for _, c := range m.Cells {
-					if c.Environment.Ran() {
-						b.WriteString(" | " + matrixCell(c))
-					}
+				line := fmt.Sprintf("| %s | %s (%s is better) | %s", escape(model.LevelTitle(w.Name, l.Name)), escape(m.Title()), escape(m.Better), escape(model.Figure(m.Reference, m.Unit)))
+				for _, c := range m.Ran() {
+					line += " | " + matrixCell(c)
 				}
-				b.WriteString(" |\n")
+				lines = append(lines, line+" |")
 			}
 		}
 	}
+	d.add(lines...)
 	if v.Plan.Design.Order == verdict.OrderUnpaired {
-		fmt.Fprintf(b, "\nEach cell: change vs %s from two unpaired samples, %s interval, results per side, and how it looks.\n", escape(v.Plan.Baseline), v.Plan.Design.Confidence)
+		d.add(fmt.Sprintf("Each cell: change vs %s from two unpaired samples, %s interval, results per side, and how it looks.", escape(v.Plan.Baseline), v.Plan.Design.Confidence))
 		return
 	}
-	fmt.Fprintf(b, "\nEach cell: verdict, change vs %s, %s interval (simultaneous over the interim analyses), blocks. The margin of `equivalent` is %s.\n",
-		escape(v.Plan.Baseline), v.Plan.Design.Confidence, v.Plan.Design.Margin)
+	d.add(fmt.Sprintf("Each cell: verdict, change vs %s, %s interval (simultaneous over the interim analyses), blocks. The margin of `equivalent` is %s.",
+		escape(v.Plan.Baseline), v.Plan.Design.Confidence, v.Plan.Design.Margin))
 }
 
 func matrixCell(c model.Cell) string {
@@ -99,53 +177,6 @@ func matrixCell(c model.Cell) string {
 		text += ": " + escape(r)
 	}
 	return text
-}
-
-func skipped(b *strings.Builder, v *model.Report) {
-	if len(v.Skipped) == 0 {
-		return
-	}
-	b.WriteString("\n## Skipped environments\n\n| environment | needs | found | fix |\n|---|---|---|---|\n")
-	for _, s := range v.Skipped {
-		for _, f := range s.Findings {
-			fix := ""
-			if f.Fix != "" {
-				fix = code(f.Fix)
-			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(s.Environment.Shown), escape(f.What), escape(f.Reason), fix)
-		}
-	}
-}
-
-func failures(b *strings.Builder, title string, list []model.Failure) {
-	if len(list) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n## %s\n\n| environment | workload | blocks | reason |\n|---|---|---|---|\n", title)
-	for _, f := range list {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(f.Shown), escape(model.LevelTitle(f.Workload, f.Level)), model.BlockRanges(f.Blocks), escape(f.Reason))
-	}
-}
-
-func made(b *strings.Builder, v *model.Report) {
-	b.WriteString("\n## Provenance\n\n| | |\n|---|---|\n")
-	for _, f := range v.Made() {
-		text := escape(f.Text)
-		if f.Code {
-			text = code(f.Text)
-		}
-		fmt.Fprintf(b, "| %s | %s |\n", escape(f.Name), text)
-	}
-	b.WriteString("\n| environment | kind | options | versions |\n|---|---|---|---|\n")
-	for _, e := range v.Environments {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", escape(e.NameAndHost()), escape(e.Kind), escape(model.OptionsInWords(e)), escape(model.Versions(e.Facts.Versions)))
-	}
-}
-
-func bullets[T any](b *strings.Builder, items []T) {
-	for _, item := range items {
-		fmt.Fprintf(b, "- %s\n", escape(fmt.Sprint(item)))
-	}
 }
 
 // Everything that a line of the report is made of goes through one of these, besides

@@ -24,7 +24,7 @@ func TestMarkdownOfALadderIsATable(t *testing.T) {
 			}
 			continue
 		}
-		if rows++; strings.Count(line, "|") != 6 {
+		if rows++; strings.Count(line, "|") != 7 {
 			t.Errorf("%d bars in %s", strings.Count(line, "|"), line)
 		}
 	}

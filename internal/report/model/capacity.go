@@ -8,9 +8,6 @@ import (
 	"tare/internal/verdict"
 )
 
-// CapacityTitle is the title of the section on capacities.
-const CapacityTitle = "Capacity"
-
 // CapacityRow is the capacity of one environment.
 type CapacityRow struct {
 	verdict.Capacity
@@ -63,9 +60,6 @@ func changed(v stats.Interval) string {
 	low, high := math.Log(v.Low), math.Log(v.High)
 	return Changes(math.Log(v.Estimate), low, high)[0] + " " + Interval(low, high)
 }
-
-// AtLoadTitle is the title of the section on what the same traffic takes.
-const AtLoadTitle = "The same traffic"
 
 // AtLoadRow is what one environment uses at a share of the baseline's capacity.
 type AtLoadRow struct {

@@ -15,11 +15,6 @@ type WithinRow struct {
 	Contrast                                         *verdict.Contrast
 }
 
-// Heading is the heading of the rows that share it.
-func (r WithinRow) Heading() string {
-	return LevelTitle(r.Workload, r.Level) + " vs " + r.BaseLevel + ": " + r.Metric + ", " + r.Better + " is better"
-}
-
 // WithinRows of the metrics that workloads are judged by.
 func (v *Report) WithinRows() (rows []WithinRow) {
 	for i := range v.within {
@@ -62,9 +57,3 @@ func (r GrowthRow) Against() string {
 	}
 	return text
 }
-
-// Titles of the sections on density.
-const (
-	WithinTitle = "Effect of more neighbours or copies"
-	GrowthTitle = "Cost of each additional instance"
-)

@@ -45,9 +45,6 @@ func (v *Report) Footnote() string {
 	return Mark + " a confound affects this comparison: something other than the layer differs, and may be the cause"
 }
 
-// MostFacts is the number of facts of a cause that are listed by default.
-const MostFacts = 20
-
 // FactSides formats the two values of a difference.
 func FactSides(d parity.Difference) (base, other string) {
 	shown := func(value, before string) string {

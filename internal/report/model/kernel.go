@@ -7,9 +7,6 @@ import (
 	"tare/internal/usage/evidence"
 )
 
-// KernelTitle is the title of the section on kernel events.
-const KernelTitle = "Kernel events"
-
 // kernelShown is the number of rows of each kind that are shown.
 const kernelShown = 10
 
@@ -17,7 +14,6 @@ const kernelShown = 10
 type KernelTable struct {
 	Place      string
 	Slow, Fast string
-	Heads      [6]string
 	Sections   []evidence.Section
 	Remarks    []string
 }
@@ -43,7 +39,6 @@ func (v *Report) Kernel() (tables []KernelTable) {
 					Sections: evidence.Table(evidence.Compare(here, base), kernelShown),
 					Remarks:  evidence.Remarks(here, base),
 				}
-				t.Heads = evidence.Heads(t.Slow, t.Fast)
 				if w.Pack.Operations == "" {
 					t.Remarks = append([]string{"the workload counts no operations, so nothing is per operation"}, t.Remarks...)
 				}
@@ -58,6 +53,3 @@ func (v *Report) Kernel() (tables []KernelTable) {
 func (t KernelTable) Heading() string {
 	return fmt.Sprintf("%s: %s vs %s", t.Place, t.Slow, t.Fast)
 }
-
-// KernelLead explains how the tables were measured.
-const KernelLead = "Medians of traced trials. They ran after all other trials and count in no verdict, since tracing slows them. Times are per operation, counts per thousand operations. Work that both sides do, such as that of a driver inside the instance, is counted on both."

@@ -13,12 +13,6 @@ import (
 	"tare/internal/verdict"
 )
 
-// NodesTitle and NodesLead begin the section about nodes.
-const (
-	NodesTitle = "Nodes"
-	NodesLead  = "Each primary comparison on each node, with intervals that hold for all nodes together. The mean is that of nodes like these, with its interval and the standard deviation between nodes; p is the probability of nodes that differ as much by chance. Verdicts are about the blocks of all nodes"
-)
-
 // NodesRow is one primary comparison by the nodes that its blocks ran on.
 type NodesRow struct {
 	Workload, Level, Metric string

@@ -130,14 +130,3 @@ func disksDiffer(rows []PathRow) (warnings []Note) {
 	}
 	return warnings
 }
-
-// OnFileSystem names a form with the file system that it is on.
-func OnFileSystem(form, below string) string {
-	switch {
-	case form == "":
-		return Missing
-	case below == "":
-		return form
-	}
-	return form + " (on " + below + ")"
-}

@@ -1,6 +1,9 @@
 package model
 
 import (
+	"fmt"
+	"slices"
+
 	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/rundir"
@@ -54,3 +57,20 @@ func (v *Report) count() {
 func NeedingFix(findings []environment.Finding) []environment.Finding {
 	return lists.Filter(findings, func(f environment.Finding) bool { return f.State != environment.Usable })
 }
+
+// BlockAnchor is where a page has the blocks of a level, by its name; "" if it has none.
+func (v *Report) BlockAnchor(workload, level string) string {
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			primary := slices.ContainsFunc(l.Metrics, func(m Metric) bool { return m.Primary })
+			ran := slices.ContainsFunc(v.Trials, func(t rundir.Trial) bool { return t.Workload == workload && t.Level == level })
+			if w.Name == workload && l.Name == level && primary && ran {
+				return LevelAnchor(w, l)
+			}
+		}
+	}
+	return ""
+}
+
+// LevelAnchor is where a page has the blocks of a level.
+func LevelAnchor(w Workload, l Level) string { return fmt.Sprintf("b%d-%d", w.Index, l.Index) }

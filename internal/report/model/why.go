@@ -7,11 +7,8 @@ import (
 	"tare/internal/verdict"
 
 	"tare/internal/attribution/analysis"
-	"tare/internal/usage/cost"
+	"tare/internal/base/lists"
 )
-
-// WhyTitle is the title of the section on attribution.
-const WhyTitle = "Attribution"
 
 // separateSteps removes the contrasts of single steps, so that the rest compares whole
 // environments, and computes attributions from them.
@@ -22,11 +19,18 @@ func (v *Report) separateSteps() {
 	}
 }
 
-// MainAttributions are those of primary metrics and of CPU time per operation.
+// MainAttribution reports whether an attribution is of a primary metric or of CPU time
+// per operation.
+func MainAttribution(a analysis.Attribution) bool { return a.Primary || a.Metric == companion }
+
+// MainAttributions are those that come first.
 func (v *Report) MainAttributions() []analysis.Attribution {
-	return slices.DeleteFunc(slices.Clone(v.Why), func(a analysis.Attribution) bool {
-		return !a.Primary && a.Metric != cost.CPU && a.Metric != companion
-	})
+	return lists.Filter(v.Why, MainAttribution)
+}
+
+// Valued reports whether any block has a value of an attribution on both sides of a step.
+func Valued(a analysis.Attribution) bool {
+	return a.Total.Contrast.N > 0 || slices.ContainsFunc(a.Parts, func(s analysis.Share) bool { return s.Contrast.N > 0 })
 }
 
 // WhyHeading is the heading of an attribution.
@@ -50,15 +54,6 @@ func (v *Report) WhyLead(a analysis.Attribution) string {
 		parts = "both parts"
 	}
 	return text + fmt.Sprintf(". The %s intervals hold for %s simultaneously; that of the total is separate.", v.Plan.Design.Confidence, parts)
-}
-
-// ShareWord is the verdict on a part; for one that counts, its share of the whole.
-func ShareWord(s analysis.Share) string {
-	text := VerdictWord(&s.Contrast)
-	if s.Material && s.Of != nil && s.Part != "" {
-		text += ", " + analysis.Percent(*s.Of)
-	}
-	return text
 }
 
 // OrderSpread is the range over the orders of switching; "" if there is only one.

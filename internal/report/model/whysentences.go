@@ -18,16 +18,6 @@ func WhyRows(a analysis.Attribution) []analysis.Share {
 	return slices.DeleteFunc(append(slices.Clone(a.Parts), a.Total), func(s analysis.Share) bool { return WithoutBlocks(s) && s.Contrast.Open })
 }
 
-// WhyColumns are the headings of an attribution's columns, the same in every format:
-// spread is that of what single orders say of a part, for parts that were switched
-// on in several.
-type WhyColumns struct{ Part, Change, Interval, Verdict, Spread string }
-
-// WhyColumns returns the column headings for the confidence of the plan.
-func (v *Report) WhyColumns() WhyColumns {
-	return WhyColumns{"part", "change", v.Plan.Design.Confidence.String() + " interval", "verdict, share", "spread over orders"}
-}
-
 // SideFigure is the value at one end of a ladder.
 func SideFigure(side verdict.Side, unit string) string {
 	if side.N == 0 {

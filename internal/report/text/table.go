@@ -1,148 +1,286 @@
 package text
 
 import (
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/base/lists"
 	"tare/internal/base/term"
-	"tare/internal/report/model"
+	"tare/internal/report/section"
 )
 
-func (t *terminal) rows(rows [][]string) {
-	rows = lists.Map(rows, func(row []string) []string { return lists.Map(row, term.Cell) })
-	widths := columns(rows)
-	for i, row := range rows {
-		var line strings.Builder
-		for j, text := range row {
-			pad := strings.Repeat(" ", widths[j]-ansi.StringWidth(text))
-			if j == 0 {
-				line.WriteString("  " + text + pad)
-			} else {
-				line.WriteString("  " + pad + text)
-			}
-		}
-		text := ansi.Truncate(strings.TrimRight(line.String(), " "), t.Width, "…")
-		if i == 0 {
-			text = t.paint(dim, text)
-		}
-		t.WriteString(text + "\n")
-	}
+// grid is a table as the texts of its rows.
+type grid struct {
+	columns []section.Column
+	rows    []line
 }
 
-func columns(rows [][]string) []int {
-	var widths []int
-	for _, row := range rows {
-		for j, text := range row {
-			if j == len(widths) {
-				widths = append(widths, 0)
+// line is a row of a grid.
+type line struct {
+	section.Row
+	group string // the heading that it shares with the rows beside it
+	texts []string
+	codes []string // the colours of the texts
+}
+
+// table prints a table in columns, in pieces of a few columns each, or as lines of text.
+func (t *terminal) table(table *section.Table) {
+	if table.Lines {
+		t.lines(gridOf(table, 0))
+		return
+	}
+	for _, room := range []int{leastBar, 0} { // for bars
+		for narrower := range 4 {
+			if g := gridOf(table, narrower); g.least(room) <= t.Width {
+				t.grid(g)
+				return
 			}
-			widths[j] = max(widths[j], ansi.StringWidth(text))
+		}
+	}
+	if g := gridOf(table, 3); table.Pieces {
+		t.pieces(g)
+		return
+	}
+	t.sentences(gridOf(table, 0))
+}
+
+// gridOf is a table without the columns that go first where there is no room, and without
+// those that are empty.
+func gridOf(table *section.Table, narrower int) (g grid) {
+	var kept []int
+	for i, c := range table.Columns {
+		filled := slices.ContainsFunc(table.Rows, func(r section.Row) bool { return i < len(r.Cells) && r.Cells[i].Plain(0) != "" })
+		if !c.Group && filled && (c.Spare == 0 || c.Spare > narrower) {
+			kept = append(kept, i)
+			g.columns = append(g.columns, c)
+		}
+	}
+	for _, r := range table.Rows {
+		l := line{Row: r}
+		var shared []string
+		for i, c := range table.Columns {
+			if c.Group && i < len(r.Cells) && len(r.Cells[i]) > 0 {
+				shared = append(shared, r.Cells[i].Plain(0))
+			}
+		}
+		if l.group = strings.Join(shared, ", "); len(shared) > 1 {
+			l.group = shared[0] + ": " + strings.Join(shared[1:], ", ")
+		}
+		for _, i := range kept {
+			if i < len(r.Cells) {
+				text, code := r.Cells[i].Plain(narrower), ""
+				for _, piece := range r.Cells[i] {
+					if piece.Style == section.Verdict {
+						code = verdicts[piece.Text]
+					}
+				}
+				l.texts, l.codes = append(l.texts, term.Cell(text)), append(l.codes, code)
+			}
+		}
+		g.rows = append(g.rows, l)
+	}
+	return g
+}
+
+func (g grid) widths() []int {
+	widths := lists.Map(g.columns, func(c section.Column) int {
+		above, below, _ := strings.Cut(c.Head, ", ") // a head can take two lines
+		return max(ansi.StringWidth(above), ansi.StringWidth(below))
+	})
+	for _, r := range g.rows {
+		for i, text := range r.texts {
+			if i < len(widths) && !r.spans(i, len(widths)) {
+				widths[i] = max(widths[i], ansi.StringWidth(text))
+			}
 		}
 	}
 	return widths
 }
 
-func width(rows [][]string) int {
-	total := 0
-	for _, n := range columns(rows) {
+// spans reports whether a text takes all columns that follow.
+func (l line) spans(i, columns int) bool {
+	return i == len(l.texts)-1 && i < columns-1 || l.Heading
+}
+
+func (g grid) width() (total int) {
+	for _, n := range g.widths() {
 		total += n + 2
 	}
 	return total
 }
 
-// level prints one table: below each metric's name the environments.
-func (t *terminal) level(v *model.Report, w model.Workload, l model.Level) {
-	var rows [][]string
-	headings := map[int]string{}
-	for _, m := range l.Metrics {
-		if !t.All && !m.Primary && !m.Companion {
+// A bar narrower than leastBar cannot be read; a name is not cut below leastName.
+const leastBar, leastName = 10, 18
+
+func (g grid) bars() bool {
+	return slices.ContainsFunc(g.rows, func(l line) bool { return l.Bar != nil })
+}
+
+// least is the width that a grid takes with bars of that width, beside names that are cut.
+func (g grid) least(bar int) int {
+	if g.bars() {
+		return g.width() - max(0, g.widths()[0]-leastName) + bar
+	}
+	return g.width()
+}
+
+// grid prints rows in columns, below headings for those that share a group.
+func (t *terminal) grid(g grid) {
+	widths, wide := g.widths(), g.width()
+	if excess := g.width() + leastBar - t.Width; g.bars() && excess > 0 { // a name is cut before the bars get too narrow
+		cut := min(excess, max(0, widths[0]-leastName))
+		widths[0], wide = widths[0]-cut, wide-cut
+	}
+	room := min(t.Width-wide-2, t.Width/4) // for bars
+	above, below := make([]string, len(widths)), make([]string, len(widths))
+	for i, c := range g.columns {
+		var two bool
+		if above[i], below[i], two = strings.Cut(c.Head, ", "); !two {
+			above[i], below[i] = "", c.Head
+		}
+	}
+	for _, heads := range [][]string{above, below} {
+		if strings.Join(heads, "") != "" {
+			t.WriteString(t.paint(dim, ansi.Truncate(t.inColumns(g.columns, widths, line{texts: heads}), t.Width, "…")) + "\n")
+		}
+	}
+	last := ""
+	for _, l := range g.rows {
+		if l.group != last {
+			t.wrap(t.margin, t.paint(dim, l.group))
+		}
+		last = l.group
+		text := t.inColumns(g.columns, widths, l)
+		if l.spans(len(l.texts)-1, len(widths)) && ansi.StringWidth(text) > t.Width {
+			t.wrap(t.margin, strings.TrimSpace(text))
 			continue
 		}
-		headings[len(rows)] = m.Heading()
-		rows = append(rows, []string{v.Base.Shown, model.ShortFigure(m.Reference, m.Unit), t.paint(dim, "baseline"), "", "", ""})
-		for _, c := range m.Cells {
-			if !c.Environment.Ran() {
-				continue // listed once, with its fix
-			}
-			rows = append(rows, t.row(c, m))
-			if c.Contrast != nil && model.Remark(c.Contrast) != "" {
-				rows = append(rows, []string{"", model.Remark(c.Contrast)})
-			}
+		text = ansi.Truncate(text, t.Width, "…")
+		if l.Bar != nil && room > 0 {
+			text += strings.Repeat(" ", max(0, wide+2-ansi.StringWidth(text))) + bar(*l.Bar, room)
 		}
-	}
-	if len(rows) == 0 {
-		return
-	}
-	title := model.LevelTitle(w.Name, l.Name)
-	t.heading(title)
-	widths := t.widths(rows)
-	for i, r := range rows {
-		if h, ok := headings[i]; ok {
-			t.wrap(2, t.paint(dim, h))
-		}
-		t.line(r, widths)
+		t.WriteString(strings.TrimRight(text, " ") + "\n")
 	}
 }
 
-func (t *terminal) row(c model.Cell, m model.Metric) []string {
-	name := c.Environment.Shown
-	if c.Contrast == nil {
-		return []string{name, model.Missing, c.Reason}
-	}
-	k := c.Contrast
-	return []string{name, model.ShortFigure(c.Median, m.Unit), model.EstimateText(k), model.IntervalText(k), t.verdict(model.VerdictWord(k)) + model.ConfoundMark(k), model.BlockCount(k)}
-}
-
-// widths fits the columns into the terminal: where they are too many, the last
-// but the verdict go first.
-func (t *terminal) widths(rows [][]string) []int {
-	widths := make([]int, 6)
-	for _, r := range rows {
-		if len(r) < len(widths) {
-			continue
-		}
-		for i, text := range r {
-			widths[i] = max(widths[i], ansi.StringWidth(text))
-		}
-	}
-	for _, r := range rows { // names of rows that have but a reason
-		widths[0] = max(widths[0], ansi.StringWidth(r[0]))
-	}
-	for _, drop := range []int{5, 1, 3} {
-		total := 2
-		for _, n := range widths {
-			if n > 0 {
-				total += n + 2
-			}
-		}
-		if total <= t.Width+2 {
+func (t *terminal) inColumns(columns []section.Column, widths []int, l line) string {
+	text := ""
+	for i, cell := range l.texts {
+		if i >= len(columns) {
 			break
 		}
-		widths[drop] = 0
+		if l.spans(i, len(columns)) {
+			text += "  " + cell
+			break
+		}
+		cell = ansi.Truncate(cell, widths[i], "…")
+		pad := strings.Repeat(" ", max(0, widths[i]-ansi.StringWidth(cell)))
+		if i < len(l.codes) {
+			cell = t.paint(l.codes[i], cell)
+		}
+		if columns[i].Number {
+			text += "  " + pad + cell
+		} else {
+			text += "  " + cell + pad
+		}
 	}
-	return widths
+	return strings.TrimRight(text, " ")
 }
 
-func (t *terminal) line(r []string, widths []int) {
-	r = lists.Map(r, term.Cell)
-	if len(r) < len(widths) {
-		t.wrap(2, r[0]+strings.Repeat(" ", max(0, widths[0]-ansi.StringWidth(r[0])))+"  "+strings.Join(r[1:], ", "))
+// bar draws a part of a whole. A light one is not material.
+func bar(b section.Bar, columns int) string {
+	first := min(columns-1, int(math.Floor(b.From*float64(columns))))
+	last := max(first+1, int(math.Round(b.To*float64(columns))))
+	return strings.Repeat(" ", first) + strings.Repeat(map[bool]string{true: "░", false: "█"}[b.Light], last-first)
+}
+
+// pieces prints a grid a few columns at a time, each time with the first one.
+func (t *terminal) pieces(g grid) {
+	for first := 1; first < len(g.columns); {
+		next := len(g.columns)
+		for ; next > first+1 && g.between(first, next).width() > t.Width; next-- {
+		}
+		t.grid(g.between(first, next))
+		first = next
+	}
+}
+
+// between is a grid with the first column and those from first up to next.
+func (g grid) between(first, next int) grid {
+	piece := grid{columns: append(g.columns[:1:1], g.columns[first:next]...)}
+	for _, l := range g.rows {
+		if len(l.texts) == len(g.columns) {
+			l.texts, l.codes = append(l.texts[:1:1], l.texts[first:next]...), append(l.codes[:1:1], l.codes[first:next]...)
+		}
+		piece.rows = append(piece.rows, l)
+	}
+	return piece
+}
+
+// sentences prints a row in as many lines as it takes, below its group.
+func (t *terminal) sentences(g grid) {
+	last := ""
+	for _, l := range g.rows {
+		if l.group != last {
+			t.wrap(t.margin, t.paint(dim, l.group))
+		}
+		last = l.group
+		text := ""
+		for i, cell := range l.texts {
+			c := g.columns[i]
+			form := c.Say
+			switch {
+			case cell == "":
+				continue
+			case form != "":
+			case c.Key:
+				form = "%s:"
+			case c.Head == "" || l.spans(i, len(g.columns)):
+				form = "%s,"
+			default:
+				form = c.Head + " %s,"
+			}
+			text += " " + strings.Replace(form, "%s", t.paint(l.codes[i], cell), 1)
+		}
+		t.wrap(t.margin+2, strings.TrimRight(strings.TrimPrefix(text, " "), ",:"))
+	}
+}
+
+// lines prints each cell of a row in lines of its own.
+func (t *terminal) lines(g grid) {
+	for _, l := range g.rows {
+		t.wrap(t.margin, t.paint(bold, l.texts[0]))
+		for i, cell := range l.Cells[1:] {
+			head := ""
+			if i+1 < len(g.columns) {
+				head = g.columns[i+1].Head
+			}
+			t.facts(head, cell)
+		}
+	}
+}
+
+// facts prints a cell with its head, and each of its lines below if it has several.
+func (t *terminal) facts(head string, cell section.Cell) {
+	var parts []section.Cell
+	for _, piece := range cell {
+		if piece.Break || len(parts) == 0 {
+			parts = append(parts, nil)
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], piece)
+	}
+	texts := lists.Filter(lists.Map(parts, func(p section.Cell) string { return p.Plain(0) }), func(text string) bool { return text != "" })
+	if len(texts) == 1 {
+		t.wrap(t.margin+2, head+": "+texts[0])
 		return
 	}
-	var line strings.Builder
-	for i, text := range r {
-		if widths[i] == 0 {
-			continue
+	for i, text := range texts {
+		if i == 0 {
+			t.wrap(t.margin+2, head+":")
 		}
-		pad := strings.Repeat(" ", max(0, widths[i]-ansi.StringWidth(text)))
-		line.WriteString("  ")
-		if i == 1 || i == 2 {
-			line.WriteString(pad + text)
-		} else {
-			line.WriteString(text + pad)
-		}
+		t.wrap(t.margin+4, text)
 	}
-	t.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 }

@@ -4,70 +4,128 @@ package text
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"tare/internal/base/term"
 	"tare/internal/base/visible"
+	"tare/internal/parity"
 	"tare/internal/report/model"
+	"tare/internal/report/section"
 )
 
-// Write writes the verdicts as tables, a workload at one level each, and
-// after them what was skipped, what failed and what was remarked.
+// Write writes the verdicts as tables, a workload at one level each, and the sections
+// below them.
 func Write(w io.Writer, in model.Input, o model.Options) error {
 	v := model.New(in)
 	t := newTerminal(o)
-	t.wrap(0, t.paint(bold, term.Cell(v.Plan.Study))+"  "+v.Manifest.Run)
+	t.title(v)
 	t.wrap(0, v.Overview())
 	for _, wv := range v.Workloads {
 		for _, l := range wv.Levels {
 			t.level(v, wv, l)
-			t.costs(v.CostTable(wv, []model.Level{l}, false))
 		}
 	}
-	t.costless(v)
-	t.fair(v)
-	t.why(v)
-	t.kernel(briefly(v.Kernel(), o.All))
-	t.sheet(v.ScoreSheet())
-	t.against(v)
-	t.nodes(v.NodesRows())
-	t.capacities(v.Capacities())
-	t.atLoads(v.AtLoads())
-	t.within(v.WithinRows())
-	t.growths(v.Growths())
-	t.copies(v.CopiesRows())
-	t.paths(v.SharedPaths())
-	t.imported(v)
-	t.skipped(v)
-	t.failures("Failed trials", v.Failed)
-	t.failures("Skipped trials", v.Known)
-	t.notes(v)
-	_, err := io.WriteString(w, t.String())
-	return err
+	t.sections(v)
+	return t.to(w)
+}
+
+// WriteScore writes the score sheet alone.
+func WriteScore(w io.Writer, in model.Input, o model.Options) error {
+	v := model.New(in)
+	t := newTerminal(o)
+	t.title(v)
+	t.sections(v, "score")
+	return t.to(w)
+}
+
+// WriteWhy writes the attribution of a run over a ladder, and what the kernel counted
+// at both ends.
+func WriteWhy(w io.Writer, in model.Input, o model.Options) error {
+	t := newTerminal(o)
+	t.sections(model.New(in), "attribution", "parity", "kernel", "failures")
+	return t.to(w)
+}
+
+// WriteFairness writes what differs between environments, with the confounds in full, and
+// what differs between nodes.
+func WriteFairness(w io.Writer, summaries []parity.Summary, across parity.Nodes, o model.Options) error {
+	t := newTerminal(o)
+	t.margin = 0
+	for _, p := range section.Differences(summaries, across, func(name string) string { return name }, section.Options{All: o.All}) {
+		if p.Title != "" && t.Len() > 0 {
+			t.WriteString("\n")
+		}
+		t.part(p)
+	}
+	return t.to(w)
 }
 
 type terminal struct {
 	model.Options
 	strings.Builder
+	margin int // at the left of a section
 }
 
 func newTerminal(o model.Options) *terminal {
 	if o.Width <= 0 {
 		o.Width = term.DefaultWidth
 	}
-	return &terminal{Options: o}
+	return &terminal{Options: o, margin: 2}
 }
 
-// heading begins a section.
-func (t *terminal) heading(title string) { fmt.Fprintf(t, "\n%s\n", t.paint(bold, title)) }
+func (t *terminal) to(w io.Writer) error {
+	_, err := io.WriteString(w, strings.TrimPrefix(t.String(), "\n"))
+	return err
+}
 
-// group prints a title above rows, unless the row before was in the same group.
-func (t *terminal) group(last, title string) string {
-	if title != last {
-		t.wrap(2, t.paint(dim, title))
+func (t *terminal) title(v *model.Report) {
+	t.wrap(0, t.paint(bold, term.Cell(v.Plan.Study))+"  "+v.Manifest.Run)
+}
+
+// sections are all, or those of these names.
+func (t *terminal) sections(v *model.Report, only ...string) {
+	for _, s := range section.Of(v, section.Options{Short: true, All: t.All}, only...) {
+		fmt.Fprintf(t, "\n%s\n", t.paint(bold, s.Title))
+		t.wrap(2, s.Lead)
+		for _, p := range s.Parts {
+			t.part(p)
+		}
 	}
-	return title
+}
+
+// level is a table of the verdicts, by metric.
+func (t *terminal) level(v *model.Report, w model.Workload, l model.Level) {
+	table := section.Comparisons(v, l, t.All)
+	if len(table.Rows) > 0 {
+		fmt.Fprintf(t, "\n%s\n", t.paint(bold, model.LevelTitle(w.Name, l.Name)))
+		t.table(table)
+	}
+}
+
+// part prints a part of a section. One that is closed is a line, unless all is asked for.
+func (t *terminal) part(p section.Part) {
+	title := p.Title
+	if p.Folded != "" {
+		if title, _, _ = strings.Cut(p.Folded, ": "); !t.All {
+			t.wrap(t.margin, p.Folded)
+			return
+		}
+		t.wrap(t.margin, t.paint(dim, title))
+		t.margin, title = t.margin+2, ""
+		defer func() { t.margin -= 2 }()
+	}
+	t.wrap(t.margin, t.paint(dim, title))
+	t.wrap(t.margin, p.Lead.Plain(0))
+	if p.Table != nil {
+		t.table(p.Table)
+	}
+	for _, n := range p.Notes {
+		t.wrap(t.margin, n.Plain(0))
+	}
+	for i, reason := range p.Numbered {
+		t.wrap(t.margin, fmt.Sprintf("[%d] %s", i+1, reason))
+	}
+	t.wrap(t.margin, p.Last)
 }
 
 // The few renditions that the tables use.
@@ -80,67 +138,21 @@ const (
 	cyan   = "36"
 )
 
+var verdicts = map[string]string{"slower": red, "faster": cyan, "equivalent": green, "inconclusive": yellow}
+
 func (t *terminal) paint(code, text string) string {
-	if !t.Colour || text == "" {
+	if !t.Colour || text == "" || code == "" {
 		return text
 	}
 	return term.Own("\x1b["+code+"m") + text + term.Own("\x1b[0m")
 }
 
-func (t *terminal) verdict(word string) string {
-	code := map[string]string{"slower": red, "faster": cyan, "equivalent": green, "inconclusive": yellow}[word]
-	if code == "" {
-		return word
-	}
-	return t.paint(code, word)
-}
-
-func (t *terminal) skipped(v *model.Report) {
-	if len(v.Skipped) == 0 {
-		return
-	}
-	t.heading("Skipped environments")
-	for _, s := range v.Skipped {
-		t.wrap(2, s.Environment.Shown)
-		for _, f := range s.Findings {
-			t.wrap(4, "needs "+f.What+": "+f.Reason)
-			if f.Fix != "" {
-				t.wrap(4, "fix: "+f.Fix)
-			}
-		}
-	}
-}
-
-func (t *terminal) failures(title string, list []model.Failure) {
-	if len(list) == 0 {
-		return
-	}
-	t.heading(title)
-	for _, f := range list {
-		t.wrap(2, fmt.Sprintf("%d × %s, %s: %s", len(f.Blocks), f.Shown, model.LevelTitle(f.Workload, f.Level), f.Reason))
-	}
-}
-
-func (t *terminal) notes(v *model.Report) {
-	var cautions []model.Note
-	for _, h := range v.Headlines() {
-		if h.Caution != "" {
-			cautions = append(cautions, model.Note{Environment: h.Environment, Text: h.Caution})
-		}
-	}
-	all := slices.Concat(cautions, v.Notes, v.MachineNotes())
-	if len(all) == 0 {
-		return
-	}
-	t.heading("Notes")
-	for _, n := range all {
-		t.wrap(2, n.String())
-	}
-}
-
 // wrap prints text in lines that fit, indented; what continues is indented
 // further.
 func (t *terminal) wrap(indent int, text string) {
+	if text == "" {
+		return
+	}
 	room := max(20, t.Width-indent-2)
 	for i, line := range term.Wrap(visible.Indent(text), room) {
 		if i > 0 {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"tare/internal/base/visible"
 	"tare/internal/usage"
 )
 
@@ -173,76 +172,4 @@ func number(v float64) string {
 		return fmt.Sprintf("%.2f", v)
 	}
 	return "<0.01"
-}
-
-// Heads are the columns of a row, for the names of the two sides.
-func Heads(slow, fast string) [6]string {
-	return [6]string{"", fast, slow, fast, slow, "change"}
-}
-
-// Cells of the row, in the order of Heads.
-func (r Row) Cells() [6]string {
-	return [6]string{r.What, r.Fast, r.Slow, r.FastTime, r.SlowTime, r.Change}
-}
-
-// Text is the table for a terminal of 80 columns.
-func Text(sections []Section, slow, fast string) string {
-	var b strings.Builder
-	line := func(cells [6]string) {
-		text := fmt.Sprintf("%s%s%s%s%s%s", fill(cells[0], 25, false), fill(cells[1], 10, true), fill(cells[2], 10, true),
-			fill(cells[3], 11, true), fill(cells[4], 11, true), fill(cells[5], 12, true))
-		b.WriteString(strings.TrimRight(text, " ") + "\n")
-	}
-	b.WriteString(strings.Repeat(" ", 25) + fill("per 1000 ops", 20, true) + fill("time per op", 22, true) + "\n")
-	line(Heads(slow, fast))
-	for _, s := range sections {
-		b.WriteString(s.Title + "\n")
-		for _, r := range s.Rows {
-			cells := r.Cells()
-			cells[0] = "  " + cells[0]
-			line(cells)
-		}
-		if s.Left > 0 {
-			fmt.Fprintf(&b, "  and %d more\n", s.Left)
-		}
-	}
-	return b.String()
-}
-
-// fill makes a text so many letters wide, cutting what is too long.
-func fill(text string, width int, right bool) string {
-	letters := []rune(text)
-	if len(letters) >= width {
-		letters = append(letters[:width-2], '…')
-	}
-	space := strings.Repeat(" ", width-len(letters))
-	if right {
-		return space + string(letters)
-	}
-	return string(letters) + space
-}
-
-// Markdown is the table for a document.
-func Markdown(sections []Section, slow, fast string) string {
-	var b strings.Builder
-	slow, fast = visible.Markdown(slow), visible.Markdown(fast)
-	for _, s := range sections {
-		fmt.Fprintf(&b, "| %s | %s: per 1000 ops | %s: per 1000 ops | %s: time per op | %s: time per op | change |\n|---|---:|---:|---:|---:|---:|\n", visible.Markdown(s.Title), fast, slow, fast, slow)
-		for _, r := range s.Rows {
-			b.WriteString("| " + strings.Join(cellsOf(r), " | ") + " |\n")
-		}
-		if s.Left > 0 {
-			fmt.Fprintf(&b, "\nand %d more\n", s.Left)
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-func cellsOf(r Row) []string {
-	cells := r.Cells()
-	for i, c := range cells {
-		cells[i] = visible.Markdown(c)
-	}
-	return cells[:]
 }

@@ -1,0 +1,182 @@
+// Package section builds the sections of a report, each once: text, Markdown and HTML
+// have one renderer of them. A new section is a function here and a line in builders.
+//
+// It must not decide anything, as package model does not, and must not know how a format
+// marks a text up.
+package section
+
+import (
+	"slices"
+	"strconv"
+
+	"tare/internal/report/model"
+)
+
+// Section is a part of a report with a title of its own.
+type Section struct {
+	ID    string // the anchor
+	Title string
+	Nav   string // shorter, for a list of the sections; "" for the title
+	Lead  string
+	Parts []Part
+	// Details: it belongs after the details of the workloads, in formats that have them.
+	Details bool
+}
+
+// Part is a piece of a section. What it does not have is left out.
+type Part struct {
+	Title string
+	// Folded is what a part says that is closed until a reader opens it.
+	Folded   string
+	Lead     Cell
+	Chart    string // the chart of the page that shows the same
+	Figure   any    // what a format that draws draws above the table
+	Table    *Table
+	Notes    []Cell
+	Numbered []string // explanations that cells refer to, from 1
+	Last     string
+}
+
+// Table is a table. On a terminal, it becomes lines of text where it does not fit.
+type Table struct {
+	About   string // for readers who do not see it; "" for the title
+	Class   string // of the page
+	Columns []Column
+	Rows    []Row
+	Cards   bool // a narrow window shows each row by itself, with the heads beside the cells
+	Lines   bool // a terminal writes each cell in a line of its own
+	Pieces  bool // a terminal shows the columns that do not fit below the others
+}
+
+// Column is a column of a table.
+type Column struct {
+	Head   string
+	Number bool // aligned at the right
+	Key    bool // names the row
+	Group  bool // a terminal writes it above the rows that share it
+	// Spare columns are left out on a terminal without room for them: 1 goes first.
+	Spare int
+	Class string // of the page
+	Say   string // a cell in a sentence, such as "%s copies,"; "" for the head before it
+}
+
+// Row is a row of a table. If it has fewer cells than columns, the last one spans the
+// rest.
+type Row struct {
+	ID, Class string // of the page
+	Cells     []Cell
+	Heading   bool // of the rows below it
+	Bar       *Bar
+}
+
+// Bar is a part of a whole, from where it begins to where it ends, between 0 and 1.
+type Bar struct {
+	From, To float64
+	Light    bool
+}
+
+// Cell is a text made of pieces.
+type Cell []Text
+
+// Text is a piece of a text with its style.
+type Text struct {
+	Text  string
+	Style Style
+	Class string // of the page, for a verdict or a state
+	Link  string // an anchor
+	About string
+	Break bool // begins a line
+	Spare int  // left out on a terminal without room for it: 1 goes first
+}
+
+// Style is how a piece of text is shown.
+type Style string
+
+// The styles.
+const (
+	Plain   Style = ""
+	Strong  Style = "strong"
+	Quiet   Style = "quiet"
+	Code    Style = "code"
+	Ends    Style = "ends"
+	Label   Style = "label" // of an environment, in brackets
+	Verdict Style = "verdict"
+	Mark    Style = "mark" // of a confound
+)
+
+// Options say how much is told.
+type Options struct {
+	Short bool // for a terminal: without what only documents have
+	All   bool // no list is cut
+}
+
+// builders make the sections, in their order. One without parts is left out.
+var builders = []func(*model.Report, Options) Section{
+	attribution, parities, kernel, scores, against, nodes, imported, costs, capacities, atLoads,
+	within, growths, copies, starts, paths, environments, failures, notes, made,
+}
+
+// Of returns the sections of a report; with names, only those with these IDs.
+func Of(v *model.Report, o Options, only ...string) (all []Section) {
+	for _, build := range builders {
+		if s := build(v, o); len(s.Parts) > 0 && (len(only) == 0 || slices.Contains(only, s.ID)) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Plain is a cell without its styles, and without the pieces that go first where there is
+// no room: 0 is all of them.
+func (c Cell) Plain(narrower int) (text string) {
+	for _, t := range c {
+		switch {
+		case t.Spare > 0 && t.Spare <= narrower:
+			continue
+		case t.Break && text != "":
+			text += "; "
+		case t.Style == Label:
+			text += " [" + t.Text + "]"
+			continue
+		}
+		text += t.Text
+	}
+	return text
+}
+
+func plain(text string) Cell { return Cell{{Text: text}} }
+
+func plains[T ~string](texts []T) (cells []Cell) {
+	for _, t := range texts {
+		cells = append(cells, plain(string(t)))
+	}
+	return cells
+}
+
+// Line is a row of strings, numbers and cells.
+func Line(values ...any) (r Row) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			r.Cells = append(r.Cells, plain(v))
+		case int:
+			r.Cells = append(r.Cells, plain(strconv.Itoa(v)))
+		case Cell:
+			r.Cells = append(r.Cells, v)
+		}
+	}
+	return r
+}
+
+func column(head string) Column { return Column{Head: head} }
+func group(head string) Column  { return Column{Head: head, Group: true} }
+func key(head string) Column    { return Column{Head: head, Key: true} }
+func number(head string) Column { return Column{Head: head, Number: true} }
+func ends(head string) Column   { return Column{Head: head, Class: "ends"} }
+func prose(head string) Column  { return Column{Head: head, Class: "prose"} }
+
+// spare makes a column one that a narrow terminal leaves out.
+func (c Column) spare(order int) Column { c.Spare = order; return c }
+
+// say is how a cell of the column stands in a sentence.
+func (c Column) say(form string) Column { c.Say = form; return c }
