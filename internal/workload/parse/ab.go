@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 )
 
 var ab = Parser{
@@ -28,28 +27,28 @@ var ab = Parser{
 	Histograms:    abHistograms,
 }
 
-var (
-	abVersion = regexp.MustCompile(`^This is ApacheBench, Version 2\.3 <\$Revision.*\$>$`)
-	abLines   = []figureLine{
-		{regexp.MustCompile(`^Concurrency Level: +(\d+)$`), []string{"concurrency"}},
-		{regexp.MustCompile(`^Time taken for tests: +([0-9.]+) seconds$`), []string{"seconds"}},
-		{regexp.MustCompile(`^Complete requests: +(\d+)$`), []string{"requests"}},
-		{regexp.MustCompile(`^Failed requests: +(\d+)$`), []string{"failed"}},
-		{regexp.MustCompile(`^   \(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)$`), []string{"failed_connect", "failed_receive", "failed_length", "failed_exceptions"}},
-		{regexp.MustCompile(`^Write errors: +(\d+)$`), []string{"write_errors"}},
-		{regexp.MustCompile(`^Non-2xx responses: +(\d+)$`), []string{"non_2xx"}},
-		{regexp.MustCompile(`^Keep-Alive requests: +(\d+)$`), []string{"keep_alive_requests"}},
-		{regexp.MustCompile(`^Total transferred: +(\d+) bytes$`), []string{"bytes"}},
-		{regexp.MustCompile(`^Requests per second: +([0-9.]+) \[#/sec\] \(mean\)$`), []string{"requests_per_second"}},
-		{regexp.MustCompile(`^Time per request: +([0-9.]+) \[ms\] \(mean\)$`), []string{"time_per_request"}},
-		{regexp.MustCompile(`^Time per request: +([0-9.]+) \[ms\] \(mean, across all concurrent requests\)$`), []string{"time_per_request_concurrent"}},
-		{regexp.MustCompile(`^Transfer rate: +([0-9.]+) \[Kbytes/sec\] received$`), []string{"bytes_per_second"}},
-		{regexp.MustCompile(`^Connect: +\d+ +(\d+) +[0-9.]+ +\d+ +\d+$`), []string{"connect_mean"}},
-		{regexp.MustCompile(`^Waiting: +\d+ +(\d+) +[0-9.]+ +\d+ +\d+$`), []string{"waiting_mean"}},
-		{regexp.MustCompile(`^Total: +(\d+) +(\d+) +([0-9.]+) +\d+ +(\d+)$`), []string{"latency_min", "latency_mean", "latency_stdev", "latency_max"}},
-	}
-	abPercentile = regexp.MustCompile(`^ +(50|66|75|80|90|95|98|99|100)% +(\d+)( \(longest request\))?$`)
-	abOther      = regexp.MustCompile(`^(` + strings.Join([]string{
+var abReport = report{
+	tool:  "ApacheBench 2.3",
+	first: regexp.MustCompile(`^This is ApacheBench, Version 2\.3 <\$Revision.*\$>$`),
+	lines: append(patterns(
+		`^Concurrency Level: +(?P<concurrency>\d+)$`,
+		`^Time taken for tests: +(?P<seconds>[0-9.]+) seconds$`,
+		`^Complete requests: +(?P<requests>\d+)$`,
+		`^Failed requests: +(?P<failed>\d+)$`,
+		`^   \(Connect: (?P<failed_connect>\d+), Receive: (?P<failed_receive>\d+), Length: (?P<failed_length>\d+), Exceptions: (?P<failed_exceptions>\d+)\)$`,
+		`^Write errors: +(?P<write_errors>\d+)$`,
+		`^Non-2xx responses: +(?P<non_2xx>\d+)$`,
+		`^Keep-Alive requests: +(?P<keep_alive_requests>\d+)$`,
+		`^Total transferred: +(?P<bytes>\d+) bytes$`,
+		`^Requests per second: +(?P<requests_per_second>[0-9.]+) \[#/sec\] \(mean\)$`,
+		`^Time per request: +(?P<time_per_request>[0-9.]+) \[ms\] \(mean\)$`,
+		`^Time per request: +(?P<time_per_request_concurrent>[0-9.]+) \[ms\] \(mean, across all concurrent requests\)$`,
+		`^Transfer rate: +(?P<bytes_per_second>[0-9.]+) \[Kbytes/sec\] received$`,
+		`^Connect: +\d+ +(?P<connect_mean>\d+) +[0-9.]+ +\d+ +\d+$`,
+		`^Waiting: +\d+ +(?P<waiting_mean>\d+) +[0-9.]+ +\d+ +\d+$`,
+		`^Total: +(?P<latency_min>\d+) +(?P<latency_mean>\d+) +(?P<latency_stdev>[0-9.]+) +\d+ +(?P<latency_max>\d+)$`,
+	), abPercentiles()...),
+	other: anyOf(
 		`Copyright 1996 .*`, `Licensed to .*`, `Benchmarking \S+ (\[through .*\] )?\(be patient\)(\.*done)?`, `(Completed|Finished) \d+ requests`,
 		`Server (Software|Hostname|Port):.*`, `SSL/TLS Protocol:.*`, `Server Temp Key:.*`, `TLS Server Name:.*`, `Document (Path|Length):.*`,
 		`Total (body sent|PUT|POSTed):.*`, `HTML transferred: +\d+ bytes`, ` +[0-9.]+ kb/s (sent|total)`,
@@ -60,8 +59,16 @@ var (
 		// warning.
 		`WARNING: The median and mean for the .* time are not within a normal deviation`, ` +These results are probably not that reliable\.`,
 		`ERROR: The median and mean for the .* time are more than twice the standard`, ` +deviation apart\. These results are NOT reliable\.`,
-	}, "|") + `)?$`)
-)
+	),
+	wanted: []string{"requests", "failed", "seconds", "requests_per_second", "time_per_request", "bytes_per_second", "latency_mean"},
+}
+
+func abPercentiles() (all []*regexp.Regexp) {
+	for _, p := range []string{"50", "66", "75", "80", "90", "95", "98", "99", "100"} {
+		all = append(all, patterns(`^ +`+p+`% +(?P<latency_p`+p+`>\d+)( \(longest request\))?$`)...)
+	}
+	return all
+}
 
 // abTableHead begins the file of -e, which has the percentiles from 0 to 100.
 const abTableHead = "Percentage served,Time in ms"
@@ -120,44 +127,17 @@ func parseAB(stdout []byte) (map[string]float64, error) {
 		return nil, err
 	}
 	all := lines(stdout)
-	if !abVersion.MatchString(all[0]) {
-		return nil, fmt.Errorf("the first line %q is not that of ApacheBench 2.3", clip(all[0]))
-	}
-	// ab prints these lines only if they are not zero.
-	fields := map[string]float64{"write_errors": 0, "non_2xx": 0}
-	seen := map[*regexp.Regexp]bool{}
-	for _, line := range all[1:] {
-		if m := abPercentile.FindStringSubmatch(line); m != nil {
-			if err := take(fields, line, m[2:], "latency_p"+m[1]); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		known := abOther.MatchString(line)
-		for _, l := range abLines {
-			m := l.pattern.FindStringSubmatch(line)
-			if m == nil {
-				continue
-			}
-			known = true
-			if seen[l.pattern] {
-				return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
-			}
-			seen[l.pattern] = true
-			if err := take(fields, line, m[1:], l.fields...); err != nil {
-				return nil, err
-			}
-		}
-		if !known {
-			return nil, fmt.Errorf("ab 2.3 does not print such a line: %q", clip(line))
-		}
-	}
-	wanted := []string{"requests", "failed", "seconds", "requests_per_second", "time_per_request", "bytes_per_second", "latency_mean"}
-	if fields["requests"] > 1 { // of one request ab prints no percentiles
-		wanted = append(wanted, "latency_p50", "latency_p100")
-	}
-	if err := complete("ab", fields, all, wanted...); err != nil {
+	fields, err := abReport.read(all)
+	if err != nil {
 		return nil, err
+	}
+	if fields["requests"] > 1 { // of one request ab prints no percentiles
+		if err := complete("ab", fields, all, "latency_p50", "latency_p100"); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"write_errors", "non_2xx"} { // ab prints these lines only if they are not zero
+		fields[name] += 0
 	}
 	fields["bytes_per_second"] *= 1024
 	return fields, nil

@@ -1,7 +1,6 @@
 package parse
 
 import (
-	"fmt"
 	"regexp"
 )
 
@@ -15,39 +14,30 @@ var bootTimes = Parser{
 }
 
 var (
-	bootTime  = regexp.MustCompile(`^(real|user|sys)\t(\d+)m(\d+\.\d+)s$`)
-	bootOther = regexp.MustCompile(`^([0-9a-f]{64}|Domain \S+ (started|destroyed|is being shutdown))?$`)
-	bootNames = map[string]string{"real": "real_seconds", "user": "user_seconds", "sys": "system_seconds"}
+	bootOther  = anyOf(`[0-9a-f]{64}`, `Domain \S+ (started|destroyed|is being shutdown)`)
+	bootReport = report{
+		tool:   "a start under time",
+		lines:  patterns(bootTime("real"), bootTime("user"), bootTime("sys")),
+		other:  bootOther,
+		wanted: []string{"_real_s", "_user_s", "_sys_s"},
+	}
+	bootEnd = regexp.MustCompile(`^sys\t\d+m\d+\.\d+s$`)
 )
+
+func bootTime(name string) string {
+	return `^` + name + `\t(?P<_` + name + `_m>\d+)m(?P<_` + name + `_s>\d+\.\d+)s$`
+}
 
 func parseBootTimes(stdout []byte) (map[string]float64, error) {
 	if err := endsWithALine(stdout); err != nil {
 		return nil, err
 	}
-	fields, all := map[string]float64{}, lines(stdout)
-	for _, line := range all {
-		m := bootTime.FindStringSubmatch(line)
-		if m == nil {
-			if !bootOther.MatchString(line) {
-				return nil, fmt.Errorf("neither time nor a start prints such a line: %q", clip(line))
-			}
-			continue
-		}
-		if _, twice := fields[bootNames[m[1]]]; twice {
-			return nil, fmt.Errorf("a second start; its line is %q", clip(line))
-		}
-		minutes, err := number(m[2], line)
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := number(m[3], line)
-		if err != nil {
-			return nil, err
-		}
-		fields[bootNames[m[1]]] = 60*minutes + seconds
+	fields, err := bootReport.read(lines(stdout))
+	if err != nil {
+		return nil, err
 	}
-	if len(fields) != len(bootNames) {
-		return nil, fmt.Errorf("real, user and sys are not all there: %s", ending(all))
+	for name, field := range map[string]string{"real": "real_seconds", "user": "user_seconds", "sys": "system_seconds"} {
+		fields[field] = 60*fields["_"+name+"_m"] + fields["_"+name+"_s"]
 	}
 	return fields, nil
 }
@@ -63,8 +53,5 @@ func splitBootTimes(file []byte) ([][]byte, error) {
 		}
 		at = end
 	}
-	return splitAfter(file[:last], func(line string) bool {
-		m := bootTime.FindStringSubmatch(line)
-		return m != nil && m[1] == "sys"
-	})
+	return splitAfter(file[:last], bootEnd.MatchString)
 }

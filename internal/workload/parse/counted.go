@@ -27,6 +27,19 @@ func cutCounted(stdout []byte, start *regexp.Regexp) (logged, report []string) {
 	return all[:at], all[at:]
 }
 
+// splitCounted splits where the counted requests begin or, without any, the report.
+func splitCounted(start *regexp.Regexp) func([]byte) ([][]byte, error) {
+	return func(file []byte) ([][]byte, error) {
+		logged := false
+		return splitAt(file, func(line string) bool {
+			report, counts := start.MatchString(line), countedStart.MatchString(line)
+			begins := counts || report && !logged
+			logged = counts || logged && !report
+			return begins
+		})
+	}
+}
+
 // countedHistogram returns the distribution latency, in a unit of that many us.
 func countedHistogram(start *regexp.Regexp, unit float64) func([]byte) (map[string]Histogram, error) {
 	return func(stdout []byte) (map[string]Histogram, error) {

@@ -18,42 +18,26 @@ var dd = Parser{
 }
 
 var (
-	ddRecords = regexp.MustCompile(`^(\d+)\+(\d+) records (in|out)$`)
-	ddCopied  = regexp.MustCompile(`^(\d+) bytes?(?: \([^)]*\))? copied, ([0-9.e+-]+) s, .+/s$`)
+	ddCopied = regexp.MustCompile(`^(?P<bytes>\d+) bytes?(?: \([^)]*\))? copied, (?P<seconds>[0-9.e+-]+) s, .+/s$`)
+	ddReport = report{
+		tool:   "dd",
+		lines:  append(patterns(`^(?P<_full>\d+)\+(?P<_partial>\d+) records out$`), ddCopied),
+		other:  anyOf(`\d+\+\d+ records in`),
+		wanted: []string{"_full", "seconds"},
+	}
 )
 
 func parseDD(stdout []byte) (map[string]float64, error) {
-	fields, all := map[string]float64{}, lines(stdout)
-	for _, line := range all {
-		if m := ddRecords.FindStringSubmatch(line); m != nil {
-			full, err := number(m[1], line)
-			if err != nil {
-				return nil, err
-			}
-			partial, err := number(m[2], line)
-			if err != nil {
-				return nil, err
-			}
-			if m[3] == "out" {
-				fields["operations"] = full + partial
-			}
-		} else if m := ddCopied.FindStringSubmatch(line); m != nil {
-			if _, twice := fields["bytes"]; twice {
-				return nil, fmt.Errorf("two results; the second is %q", clip(line))
-			}
-			if err := take(fields, line, m[1:], "bytes", "seconds"); err != nil {
-				return nil, err
-			}
-		} else if line != "" {
-			return nil, fmt.Errorf("dd does not print such a line: %q", clip(line))
-		}
+	all := lines(stdout)
+	fields, err := ddReport.read(all)
+	if err != nil {
+		return nil, err
 	}
-	operations, counted := fields["operations"]
-	seconds, timed := fields["seconds"]
-	if !counted || !timed || seconds <= 0 {
-		return nil, fmt.Errorf("dd's closing lines are not complete: %s", ending(all))
+	if fields["seconds"] <= 0 {
+		return nil, fmt.Errorf("dd took no time: %s", ending(all))
 	}
-	fields["operations_per_second"] = operations / seconds
-	fields["bytes_per_second"] = fields["bytes"] / seconds
+	fields["operations"] = fields["_full"] + fields["_partial"]
+	fields["operations_per_second"] = fields["operations"] / fields["seconds"]
+	fields["bytes_per_second"] = fields["bytes"] / fields["seconds"]
 	return fields, nil
 }

@@ -3,6 +3,7 @@ package parse
 import (
 	"math"
 	"slices"
+	"strconv"
 )
 
 // distribution is a sorted list of measured values. The outputs that are parsed
@@ -28,4 +29,25 @@ func (d distribution) mean() float64 {
 		sum += v
 	}
 	return sum / float64(len(d))
+}
+
+// summarize adds figures of the values: min, mean, max, or a percentile such as p50 or
+// p999, which is the one of 99.9 %.
+func (d distribution) summarize(fields map[string]float64, prefix string, figures ...string) {
+	for _, figure := range figures {
+		switch figure {
+		case "min":
+			fields[prefix+figure] = d[0]
+		case "mean":
+			fields[prefix+figure] = d.mean()
+		case "max":
+			fields[prefix+figure] = d[len(d)-1]
+		default:
+			p, err := strconv.ParseFloat(figure[1:3]+"."+figure[3:], 64)
+			if err != nil {
+				panic(err) // the names are in this package
+			}
+			fields[prefix+figure] = d.percentile(p)
+		}
+	}
 }

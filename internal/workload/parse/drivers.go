@@ -90,9 +90,7 @@ func parseLatencies(stdout []byte) (map[string]float64, error) {
 	if seconds := fields["total_seconds"]; seconds > 0 {
 		fields["requests_per_second"] = float64(len(d)) / seconds
 	}
-	fields["latency_min"], fields["latency_mean"], fields["latency_max"] = d[0], d.mean(), d[len(d)-1]
-	fields["latency_p50"], fields["latency_p90"] = d.percentile(50), d.percentile(90)
-	fields["latency_p95"], fields["latency_p99"] = d.percentile(95), d.percentile(99)
+	d.summarize(fields, "latency_", "min", "mean", "p50", "p90", "p95", "p99", "max")
 	return fields, nil
 }
 

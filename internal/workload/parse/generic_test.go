@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const report = `{"rps": 7.5, "jobs": [{"name": "read", "iops": 5, "p(99.9)": 3}, {"name": "write", "iops": 6}], "a.b": 1, "none": null, "text": "12 ms", "0": 9}`
+const document = `{"rps": 7.5, "jobs": [{"name": "read", "iops": 5, "p(99.9)": 3}, {"name": "write", "iops": 6}], "a.b": 1, "none": null, "text": "12 ms", "0": 9}`
 
 func TestAJSONPathLeadsToOneNumber(t *testing.T) {
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestAJSONPathLeadsToOneNumber(t *testing.T) {
 		{"$.jobs[*].iops", 0, "$.jobs[*].iops is 2 values, first 5 and then 6; make it say which one is meant"},
 		{"$.jobs[", 0, `"$.jobs[" is not a JSONPath such as`},
 	} {
-		fields, missing, err := JSON([]string{c.path}, []byte(report))
+		fields, missing, err := JSON([]string{c.path}, []byte(document))
 		v, there := fields[c.path]
 		got := missing[c.path]
 		if err != nil {
@@ -45,7 +45,7 @@ func TestAJSONPathLeadsToOneNumber(t *testing.T) {
 			t.Errorf("%s is %v, %q; want %v, %q", c.path, v, got, c.want, c.problem)
 		}
 	}
-	for _, broken := range []string{"", "ready\n" + report, report + report, report[:20]} {
+	for _, broken := range []string{"", "ready\n" + document, document + document, document[:20]} {
 		if fields, _, err := JSON([]string{"rps"}, []byte(broken)); err == nil {
 			t.Errorf("%q gave %v", broken, fields)
 		}
@@ -103,7 +103,7 @@ func TestAColumnIsADistribution(t *testing.T) {
 // no value has a reason.
 func FuzzJSON(f *testing.F) {
 	for _, path := range []string{"jobs.0.iops", "$.jobs[?@.name == 'read'].iops", "$..iops", "$.jobs[-1:].iops", "$[?length(@) > 1]"} {
-		f.Add(path, []byte(report))
+		f.Add(path, []byte(document))
 	}
 	f.Fuzz(func(t *testing.T, path string, data []byte) {
 		fields, missing, err := JSON([]string{path}, data)

@@ -55,10 +55,7 @@ func parseGhz(stdout []byte) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := newDistribution(calls)
-	fields["latency_mean"], fields["latency_min"], fields["latency_max"] = d.mean(), d[0], d[len(d)-1]
-	fields["latency_p50"], fields["latency_p90"], fields["latency_p95"] = d.percentile(50), d.percentile(90), d.percentile(95)
-	fields["latency_p99"], fields["latency_p999"] = d.percentile(99), d.percentile(99.9)
+	newDistribution(calls).summarize(fields, "latency_", "mean", "min", "p50", "p90", "p95", "p99", "p999", "max")
 	return fields, nil
 }
 

@@ -122,10 +122,7 @@ func jmeterFigures(samples []jmeterSample) map[string]float64 {
 	if end > begin {
 		fields["throughput"] = n / fields["seconds"]
 	}
-	d := newDistribution(elapsed)
-	fields["elapsed_min"], fields["elapsed_mean"], fields["elapsed_max"] = d[0], d.mean(), d[len(d)-1]
-	fields["elapsed_p50"], fields["elapsed_p90"] = d.percentile(50), d.percentile(90)
-	fields["elapsed_p95"], fields["elapsed_p99"] = d.percentile(95), d.percentile(99)
+	newDistribution(elapsed).summarize(fields, "elapsed_", "min", "mean", "p50", "p90", "p95", "p99", "max")
 	return fields
 }
 

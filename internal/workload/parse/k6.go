@@ -125,8 +125,7 @@ func (r k6Run) figures() (map[string]float64, error) {
 	// k6 interpolates percentiles; those of the requests are of the same kind as the
 	// distribution's.
 	if d := newDistribution(r.latencies); len(d) > 0 {
-		fields["latency_p50"], fields["latency_p90"], fields["latency_p95"] = d.percentile(50), d.percentile(90), d.percentile(95)
-		fields["latency_p99"], fields["latency_p999"] = d.percentile(99), d.percentile(99.9)
+		d.summarize(fields, "latency_", "p50", "p90", "p95", "p99", "p999")
 	}
 	return fields, nil
 }

@@ -74,7 +74,7 @@ func parseMemtier(stdout []byte) (map[string]float64, error) {
 	}
 	switch {
 	case r.Configuration.Runs > 1:
-		return nil, fmt.Errorf("it is of %d runs (-x), and each is another result: run memtier_benchmark once", r.Configuration.Runs)
+		return nil, fmt.Errorf("output contains %d runs (-x); use -x 1", r.Configuration.Runs)
 	case r.Stats["Totals"] == nil || r.Stats["Runtime"] == nil:
 		return nil, fmt.Errorf("it is not what memtier_benchmark writes with --json-out-file: it has no ALL STATS with Totals and Runtime")
 	case r.Stats["Runtime"]["Interrupted"] != "false":

@@ -18,43 +18,27 @@ var netperf = Parser{
 	Settings: settingsIn(`^MIGRATED (?P<protocol>TCP|UDP) REQUEST/RESPONSE TEST `, `^\d+ +\d+ +(?P<request_size>\d+) +(?P<response_size>\d+) +[0-9.]+ +[0-9.]+$`),
 }
 
-var netperfLines = []*regexp.Regexp{
-	regexp.MustCompile(`^MIGRATED (TCP|UDP) REQUEST/RESPONSE TEST from .* : first burst 0$`),
-	regexp.MustCompile(`^Local /Remote$`),
-	regexp.MustCompile(`^Socket Size   Request  Resp\.   Elapsed  Trans\.$`),
-	regexp.MustCompile(`^Send   Recv   Size     Size    Time     Rate$`),
-	regexp.MustCompile(`^bytes  Bytes  bytes    bytes   secs\.    per sec$`),
-	regexp.MustCompile(`^$`),
-	regexp.MustCompile(`^\d+ +\d+ +(\d+) +(\d+) +([0-9.]+) +([0-9.]+)$`),
-	regexp.MustCompile(`^\d+ +\d+$`),
+var netperfReport = report{
+	tool:  "netperf's TCP_RR or UDP_RR",
+	first: regexp.MustCompile(`^MIGRATED (TCP|UDP) REQUEST/RESPONSE TEST from .* : first burst 0$`),
+	lines: patterns(
+		`^\d+ +\d+ +(?P<request_size>\d+) +(?P<response_size>\d+) +(?P<seconds>[0-9.]+) +(?P<transactions_per_second>[0-9.]+)$`,
+		`^(?P<_sent>\d+) +(?P<_received>\d+)$`),
+	other: anyOf(`Local /Remote`, `Socket Size   Request  Resp\.   Elapsed  Trans\.`, `Send   Recv   Size     Size    Time     Rate`,
+		`bytes  Bytes  bytes    bytes   secs\.    per sec`),
+	wanted: []string{"transactions_per_second", "_sent"},
 }
 
 func parseNetperf(stdout []byte) (map[string]float64, error) {
 	if err := endsWithALine(stdout); err != nil {
 		return nil, err
 	}
-	fields, all := map[string]float64{}, lines(stdout)
-	for i, line := range all {
-		if i >= len(netperfLines) {
-			if line != "" {
-				return nil, fmt.Errorf("%q follows the values of netperf's test", clip(line))
-			}
-			continue
-		}
-		m := netperfLines[i].FindStringSubmatch(line)
-		if m == nil {
-			return nil, fmt.Errorf("line %d of netperf's TCP_RR or UDP_RR is not like %q", i+1, clip(line))
-		}
-		if len(m) < 5 {
-			continue
-		}
-		if err := take(fields, line, m[1:], "request_size", "response_size", "seconds", "transactions_per_second"); err != nil {
-			return nil, err
-		}
+	all := lines(stdout)
+	fields, err := netperfReport.read(all)
+	if err != nil {
+		return nil, err
 	}
-	if len(all) < len(netperfLines) {
-		return nil, fmt.Errorf("netperf's report is truncated: %s", ending(all))
-	} else if fields["transactions_per_second"] == 0 {
+	if fields["transactions_per_second"] == 0 {
 		return nil, fmt.Errorf("netperf made no transaction: %s", ending(all))
 	}
 	fields["latency_mean"] = 1e6 / fields["transactions_per_second"]

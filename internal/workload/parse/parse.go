@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,62 +67,46 @@ var parsers = finite(
 	sysbenchThreads, vegetaCSV, wrk, wrk2,
 )
 
-// finite returns an error for a value that overflowed.
+// finite makes a value that overflowed an error, and leaves out those with _ before
+// their names.
 func finite(all ...Parser) []Parser {
-	check := func(name string, v float64) error {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s is %v: the output's values are not those of a run", name, v)
-		}
-		return nil
-	}
 	for i, p := range all {
-		all[i].Parse = func(stdout []byte) (map[string]float64, error) {
-			fields, err := p.Parse(stdout)
-			if err != nil {
-				return nil, err
+		all[i].Parse = checked(p.Parse, func(v float64) float64 { return v })
+		all[i].Series = checked(p.Series, func(points []Point) (sum float64) {
+			for _, point := range points {
+				sum += point.Second + point.Value
 			}
-			for name, v := range fields {
-				if err := check(name, v); err != nil {
-					return nil, err
-				}
+			return sum
+		})
+		all[i].Histograms = checked(p.Histograms, func(h Histogram) (sum float64) {
+			for _, b := range h {
+				sum += b.Low + b.High + b.Count
 			}
-			return fields, nil
-		}
-		if p.Histograms != nil {
-			all[i].Histograms = func(stdout []byte) (map[string]Histogram, error) {
-				histograms, err := p.Histograms(stdout)
-				if err != nil {
-					return nil, err
-				}
-				for name, h := range histograms {
-					for _, b := range h {
-						if err := check(name, b.Low+b.High+b.Count); err != nil {
-							return nil, err
-						}
-					}
-				}
-				return histograms, nil
-			}
-		}
-		if p.Series == nil {
-			continue
-		}
-		all[i].Series = func(stdout []byte) (map[string][]Point, error) {
-			series, err := p.Series(stdout)
-			if err != nil {
-				return nil, err
-			}
-			for name, points := range series {
-				for _, point := range points {
-					if err := check(name, point.Second+point.Value); err != nil {
-						return nil, err
-					}
-				}
-			}
-			return series, nil
-		}
+			return sum
+		})
 	}
 	return all
+}
+
+// checked adds the checks of finite to a function; sum is not finite if a value is not.
+func checked[T any](read func([]byte) (map[string]T, error), sum func(T) float64) func([]byte) (map[string]T, error) {
+	if read == nil {
+		return nil
+	}
+	return func(stdout []byte) (map[string]T, error) {
+		found, err := read(stdout)
+		if err != nil {
+			return nil, err
+		}
+		for name, v := range found {
+			if strings.HasPrefix(name, "_") {
+				delete(found, name)
+			} else if s := sum(v); math.IsNaN(s) || math.IsInf(s, 0) {
+				return nil, fmt.Errorf("%s is %v: the output's values are not those of a run", name, s)
+			}
+		}
+		return found, nil
+	}
 }
 
 // Lookup returns a built-in parser.
@@ -145,22 +128,10 @@ func Names() []string {
 }
 
 // FieldNames lists the fields of a parser.
-func (p Parser) FieldNames() []string {
-	names := make([]string, len(p.Fields))
-	for i, f := range p.Fields {
-		names[i] = f.Name
-	}
-	return names
-}
+func (p Parser) FieldNames() []string { return names(p.Fields) }
 
 // DistributionNames lists the distributions of a parser.
-func (p Parser) DistributionNames() []string {
-	names := make([]string, len(p.Distributions))
-	for i, f := range p.Distributions {
-		names[i] = f.Name
-	}
-	return names
-}
+func (p Parser) DistributionNames() []string { return names(p.Distributions) }
 
 // HasField reports whether a parser has a field. A declared name that ends in *
 // stands for all names with that prefix.
@@ -169,12 +140,6 @@ func (p Parser) HasField(name string) bool {
 		family, open := strings.CutSuffix(f.Name, "*")
 		return name == f.Name && !open || open && len(name) > len(family) && strings.HasPrefix(name, family)
 	})
-}
-
-// figureLine is a kind of line that occurs once, with its fields.
-type figureLine struct {
-	pattern *regexp.Regexp
-	fields  []string
 }
 
 // lines splits output into lines; of a line that was overwritten with carriage
@@ -218,16 +183,6 @@ func take(fields map[string]float64, line string, found []string, names ...strin
 			return err
 		}
 		fields[name] = v
-	}
-	return nil
-}
-
-// complete checks that the output had all of these fields.
-func complete(tool string, fields map[string]float64, all []string, wanted ...string) error {
-	for _, name := range wanted {
-		if _, ok := fields[name]; !ok {
-			return fmt.Errorf("no %s: %s's report is not complete, %s", strings.ReplaceAll(name, "_", " "), tool, ending(all))
-		}
 	}
 	return nil
 }

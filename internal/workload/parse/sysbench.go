@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
+	"slices"
 )
 
 var sysbenchFields = []Field{
@@ -68,9 +68,7 @@ var sysbenchCPU = Parser{
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
-		return parseSysbench(stdout, []figureLine{
-			{regexp.MustCompile(`^    events per second: +([0-9.]+)$`), []string{"events_per_second"}},
-		})
+		return parseSysbench(stdout, `^    events per second: +(?P<events_per_second>[0-9.]+)$`)
 	},
 }
 
@@ -88,10 +86,9 @@ var sysbenchMemory = Parser{
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
-		return parseSysbench(stdout, []figureLine{
-			{regexp.MustCompile(`^Total operations: (\d+) \( *([0-9.]+) per second\)$`), []string{"operations", "operations_per_second"}},
-			{regexp.MustCompile(`^([0-9.]+) MiB transferred \(([0-9.]+) MiB/sec\)$`), []string{"transferred", "throughput"}},
-		})
+		return parseSysbench(stdout,
+			`^Total operations: (?P<operations>\d+) \( *(?P<operations_per_second>[0-9.]+) per second\)$`,
+			`^(?P<transferred>[0-9.]+) MiB transferred \((?P<throughput>[0-9.]+) MiB/sec\)$`)
 	},
 }
 
@@ -106,7 +103,7 @@ var sysbenchThreads = Parser{
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
-		fields, err := parseSysbench(stdout, nil)
+		fields, err := parseSysbench(stdout)
 		if err != nil {
 			return nil, err
 		}
@@ -119,76 +116,47 @@ var sysbenchThreads = Parser{
 }
 
 var (
-	sysbenchVersion = regexp.MustCompile(`^sysbench (\S+)`)
-	sysbenchCommon  = []figureLine{
-		{regexp.MustCompile(`^    total time: +([0-9.]+)s$`), []string{"total_time"}},
-		{regexp.MustCompile(`^    total number of events: +(\d+)$`), []string{"events"}},
-		{regexp.MustCompile(`^         min: +([0-9.]+)$`), []string{"latency_min"}},
-		{regexp.MustCompile(`^         avg: +([0-9.]+)$`), []string{"latency_avg"}},
-		{regexp.MustCompile(`^         max: +([0-9.]+)$`), []string{"latency_max"}},
-		{regexp.MustCompile(`^         95th percentile: +([0-9.]+)$`), []string{"latency_p95"}},
-		// sysbench prints this line last: without it the output is truncated.
-		{regexp.MustCompile(`^    execution time \(avg/stddev\): +[0-9.]+/[0-9.]+$`), nil},
+	sysbenchFirst = regexp.MustCompile(`^sysbench 1\.0\.`)
+	sysbenchFatal = regexp.MustCompile(`^FATAL:`)
+	// sysbenchCommon are lines of every test. The last one is printed last: without it
+	// the output is truncated.
+	sysbenchCommon = []string{
+		`^    total time: +(?P<total_time>[0-9.]+)s$`,
+		`^    total number of events: +(?P<events>\d+)$`,
+		`^         min: +(?P<latency_min>[0-9.]+)$`,
+		`^         avg: +(?P<latency_avg>[0-9.]+)$`,
+		`^         max: +(?P<latency_max>[0-9.]+)$`,
+		`^         95th percentile: +(?P<latency_p95>[0-9.]+)$`,
+		`^    execution time \(avg/stddev\): +(?P<_execution_time>[0-9.]+)/[0-9.]+$`,
 	}
 	// Lines of every test that have no values.
-	sysbenchOther = regexp.MustCompile(`^(` + strings.Join([]string{
+	sysbenchOther = []string{
 		`Running the test with following options:`, `Number of threads: \d+`, `Target transaction rate: \d+/sec`,
 		`Report intermediate results every \d+ second\(s\)`, `Initializing random number generator from .*`,
 		`Initializing worker threads\.\.\.`, `Threads started!`, `Warming up for \d+ seconds\.\.\.`, `Validation checks: on\.`,
 		`Latency histogram \(values are in milliseconds\)`, `       value  -+ distribution -+ count`, sysbenchBin,
 		`General statistics:`, `Latency \(ms\):`, `         sum: +[0-9.]+`, `Threads fairness:`, `    events \(avg/stddev\): +[0-9.]+/[0-9.]+`,
-	}, "|") + `)?$`)
+		sysbenchInterval, sysbenchOtherIntervals,
+	}
 	// Lines of some tests; threads prints none of them.
-	sysbenchOwn = regexp.MustCompile(`^(` + strings.Join([]string{
+	sysbenchOwn = []string{
 		`Prime numbers limit: \d+`, `CPU speed:`,
 		`Running memory speed test with the following options:`, `  (block|total) size: \d+[KMGT]?i?B`, `  operation: \w+`, `  scope: \w+`,
 		`Extra file open flags: .*`, `\d+ files, \S+ each`, `\S+ total file size`, `Block size \S+`, `Number of IO requests: \d+`,
 		`Read/Write ratio for combined random IO test: [0-9.]+`, `Periodic FSYNC enabled, calling fsync\(\) each \d+ requests\.`,
 		`Calling fsync\(\) (at the end of test, Enabled|after each write operation)\.`, `Using (synchronous|asynchronous|memory mapped|slow mmaped) I/O( mode)?`,
 		`Doing .* test`, `File operations:`, `Throughput:`, `SQL statistics:`, `    queries performed:`,
-	}, "|") + `)$`)
+	}
 )
 
-// parseSysbench requires each line that is common to all tests, and each of own,
-// exactly once, and rejects unknown lines.
-func parseSysbench(stdout []byte, own []figureLine) (map[string]float64, error) {
-	all := lines(stdout)
-	version := sysbenchVersion.FindStringSubmatch(all[0])
-	if version == nil {
-		return nil, fmt.Errorf("the first line %q does not name sysbench", clip(all[0]))
+// parseSysbench requires each line that is common to all tests, and each of own.
+func parseSysbench(stdout []byte, own ...string) (map[string]float64, error) {
+	r := report{tool: "sysbench 1.0 in this test", first: sysbenchFirst, failed: sysbenchFatal, lines: patterns(slices.Concat(own, sysbenchCommon)...)}
+	if r.other = anyOf(sysbenchOther...); len(own) > 0 {
+		r.other = anyOf(slices.Concat(sysbenchOwn, sysbenchOther)...)
 	}
-	if !strings.HasPrefix(version[1], "1.0.") {
-		return nil, fmt.Errorf("the output of sysbench %s is not supported; this parser supports 1.0", version[1])
+	for _, p := range r.lines {
+		r.wanted = append(r.wanted, p.SubexpNames()[1])
 	}
-	fields, found := map[string]float64{}, map[*regexp.Regexp]bool{}
-	wanted := append(own, sysbenchCommon...)
-	for _, line := range all[1:] {
-		if strings.HasPrefix(line, "FATAL:") {
-			return nil, fmt.Errorf("sysbench aborted: %q", clip(line))
-		}
-		known := sysbenchOther.MatchString(line) || len(own) > 0 && sysbenchOwn.MatchString(line) ||
-			sysbenchInterval.MatchString(line) || sysbenchOtherTests.MatchString(line)
-		for _, want := range wanted {
-			m := want.pattern.FindStringSubmatch(line)
-			if m == nil {
-				continue
-			}
-			if found[want.pattern] {
-				return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
-			}
-			known, found[want.pattern] = true, true
-			if err := take(fields, line, m[1:], want.fields...); err != nil {
-				return nil, err
-			}
-		}
-		if !known {
-			return nil, fmt.Errorf("sysbench 1.0 does not print such a line in this test: %q", clip(line))
-		}
-	}
-	for _, want := range wanted {
-		if !found[want.pattern] {
-			return nil, fmt.Errorf("no line like %s; %s", want.pattern, ending(all))
-		}
-	}
-	return fields, nil
+	return r.read(lines(stdout))
 }

@@ -19,13 +19,12 @@ var sysbenchFileIO = Parser{
 	Distributions: sysbenchDistributions,
 	Histograms:    sysbenchHistograms,
 	Parse: func(stdout []byte) (map[string]float64, error) {
-		fields, err := parseSysbench(stdout, []figureLine{
-			{regexp.MustCompile(`^    reads/s: +([0-9.]+)$`), []string{"reads_per_second"}},
-			{regexp.MustCompile(`^    writes/s: +([0-9.]+)$`), []string{"writes_per_second"}},
-			{regexp.MustCompile(`^    fsyncs/s: +([0-9.]+)$`), []string{"fsyncs_per_second"}},
-			{regexp.MustCompile(`^    read, MiB/s: +([0-9.]+)$`), []string{"read_bandwidth"}},
-			{regexp.MustCompile(`^    written, MiB/s: +([0-9.]+)$`), []string{"write_bandwidth"}},
-		})
+		fields, err := parseSysbench(stdout,
+			`^    reads/s: +(?P<reads_per_second>[0-9.]+)$`,
+			`^    writes/s: +(?P<writes_per_second>[0-9.]+)$`,
+			`^    fsyncs/s: +(?P<fsyncs_per_second>[0-9.]+)$`,
+			`^    read, MiB/s: +(?P<read_bandwidth>[0-9.]+)$`,
+			`^    written, MiB/s: +(?P<write_bandwidth>[0-9.]+)$`)
 		if err != nil {
 			return nil, err
 		}
@@ -91,22 +90,24 @@ func sysbenchOLTPSettings(stdout []byte) map[string]string {
 }
 
 func parseSysbenchOLTP(stdout []byte) (map[string]float64, error) {
-	return parseSysbench(stdout, []figureLine{
-		{regexp.MustCompile(`^        read: +(\d+)$`), []string{"read_queries"}},
-		{regexp.MustCompile(`^        write: +(\d+)$`), []string{"write_queries"}},
-		{regexp.MustCompile(`^        other: +(\d+)$`), []string{"other_queries"}},
-		{regexp.MustCompile(`^        total: +(\d+)$`), nil},
-		{regexp.MustCompile(`^    transactions: +(\d+) +\(([0-9.]+) per sec\.\)$`), []string{"transactions", "tps"}},
-		{regexp.MustCompile(`^    queries: +(\d+) +\(([0-9.]+) per sec\.\)$`), []string{"queries", "qps"}},
-		{regexp.MustCompile(`^    ignored errors: +(\d+) +\(([0-9.]+) per sec\.\)$`), []string{"ignored_errors", "ignored_errors_per_second"}},
-		{regexp.MustCompile(`^    reconnects: +(\d+) +\([0-9.]+ per sec\.\)$`), []string{"reconnects"}},
-	})
+	return parseSysbench(stdout,
+		`^        read: +(?P<read_queries>\d+)$`,
+		`^        write: +(?P<write_queries>\d+)$`,
+		`^        other: +(?P<other_queries>\d+)$`,
+		`^        total: +(?P<_total>\d+)$`,
+		`^    transactions: +(?P<transactions>\d+) +\((?P<tps>[0-9.]+) per sec\.\)$`,
+		`^    queries: +(?P<queries>\d+) +\((?P<qps>[0-9.]+) per sec\.\)$`,
+		`^    ignored errors: +(?P<ignored_errors>\d+) +\((?P<ignored_errors_per_second>[0-9.]+) per sec\.\)$`,
+		`^    reconnects: +(?P<reconnects>\d+) +\([0-9.]+ per sec\.\)$`)
 }
 
-var (
-	sysbenchInterval   = regexp.MustCompile(`^\[ (\d+)s \] thds: \d+ tps: ([0-9.]+) qps: ([0-9.]+) \(r/w/o: \S+\) lat \(ms,95%\): ([0-9.]+) err/s: [0-9.]+ reconn/s: [0-9.]+$`)
-	sysbenchOtherTests = regexp.MustCompile(`^\[ \d+s \] (thds: \d+ eps: [0-9.]+ lat \(ms,95%\): [0-9.]+|reads: \S+ MiB/s writes: \S+ MiB/s fsyncs: \S+/s latency \(ms,95%\): [0-9.]+|[0-9.]+ MiB/sec)$`)
+// Lines of --report-interval: of OLTP, and of the other tests.
+const (
+	sysbenchInterval       = `\[ (\d+)s \] thds: \d+ tps: ([0-9.]+) qps: ([0-9.]+) \(r/w/o: \S+\) lat \(ms,95%\): ([0-9.]+) err/s: [0-9.]+ reconn/s: [0-9.]+`
+	sysbenchOtherIntervals = `\[ \d+s \] (thds: \d+ eps: [0-9.]+ lat \(ms,95%\): [0-9.]+|reads: \S+ MiB/s writes: \S+ MiB/s fsyncs: \S+/s latency \(ms,95%\): [0-9.]+|[0-9.]+ MiB/sec)`
 )
+
+var sysbenchIntervalLine = regexp.MustCompile(`^` + sysbenchInterval + `$`)
 
 // sysbenchSeries parses the output of --report-interval. A point has the time at
 // which its interval begins.
@@ -116,7 +117,7 @@ func sysbenchSeries(stdout []byte) (map[string][]Point, error) {
 	}
 	series, begin := map[string][]Point{}, 0.0
 	for _, line := range lines(stdout) {
-		m := sysbenchInterval.FindStringSubmatch(line)
+		m := sysbenchIntervalLine.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}

@@ -66,14 +66,9 @@ func parseVegeta(stdout []byte) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	for prefix, values := range map[string][]float64{"latency_": times.latency, "service_": times.service} {
-		d := newDistribution(values)
-		fields[prefix+"mean"], fields[prefix+"max"] = d.mean(), d[len(d)-1]
-		fields[prefix+"p50"], fields[prefix+"p90"] = d.percentile(50), d.percentile(90)
-		fields[prefix+"p99"], fields[prefix+"p999"] = d.percentile(99), d.percentile(99.9)
-	}
-	d := newDistribution(times.delay)
-	fields["send_delay_p99"], fields["send_delay_max"] = d.percentile(99), d[len(d)-1]
+	newDistribution(times.latency).summarize(fields, "latency_", "mean", "p50", "p90", "p99", "p999", "max")
+	newDistribution(times.service).summarize(fields, "service_", "mean", "p50", "p90", "p99", "p999", "max")
+	newDistribution(times.delay).summarize(fields, "send_delay_", "p99", "max")
 	return fields, nil
 }
 

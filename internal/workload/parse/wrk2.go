@@ -58,7 +58,7 @@ func wrk2Report(stdout []byte) (fields map[string]float64, histograms map[string
 			}
 			histograms[kind] = Histogram{}
 		} else if m := wrk2Quantile.FindStringSubmatch(line); m != nil && kind != "" && wrk2Names[m[1]] != "" {
-			if extra[kind+"_"+wrk2Names[m[1]]], err = wrkNumber(m[2], line, wrkTimes); err != nil {
+			if extra[kind+"_"+wrk2Names[m[1]]], err = wrkReport.value(m[2], line); err != nil {
 				return nil, nil, err
 			}
 		} else if m := wrk2Count.FindStringSubmatch(line); m != nil && kind != "" {
