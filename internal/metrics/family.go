@@ -1,8 +1,7 @@
 // Package metrics defines the Prometheus metrics of a run: the metric families,
 // and their values, derived from the events of the run. The exporter serves the
 // current values of a run; the OpenMetrics text of a finished run has all values
-// over time; the dashboards and the table in docs/how-to/live.md are generated from the
-// same families.
+// over time; the table in docs/how-to/live.md is generated from the same families.
 //
 // It must not know how a run is executed, nor how metrics are served or drawn.
 package metrics

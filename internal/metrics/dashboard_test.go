@@ -1,18 +1,17 @@
-package dashboard_test
+package metrics_test
 
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"tare/internal/metrics"
-	"tare/internal/metrics/dashboard"
 	"tare/internal/metrics/exporter"
 	"tare/internal/run"
 	"tare/internal/run/schedule"
@@ -22,32 +21,58 @@ import (
 	"tare/internal/testing/prometheustest"
 )
 
-//go:generate go test -run TestTheCommittedFiles -update
-
-var update = flag.Bool("update", false, "write the dashboards")
-
 const (
-	repository = "../../.."
+	repository = "../.."
 	directory  = repository + "/monitoring/dashboards"
 )
 
-func TestTheCommittedFilesAreWhatTheListsGive(t *testing.T) {
-	for name, d := range dashboard.Files() {
-		want, err := d.JSON()
+// dashboards are the expressions of all panels by their titles, by the names of the files.
+func dashboards(t *testing.T) map[string]map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(directory, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no dashboards: %v", directory, err)
+	}
+	all := map[string]map[string][]string{}
+	for _, file := range files {
+		var d struct {
+			Panels []struct {
+				Title   string
+				Targets []struct{ Expr string }
+			}
+		}
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &d)
+		}
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", file, err)
 		}
-		file := filepath.Join(directory, name)
-		if *update {
-			if err := os.MkdirAll(directory, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, want, 0o644); err != nil {
-				t.Fatal(err)
+		queries := map[string][]string{}
+		for _, p := range d.Panels {
+			for _, target := range p.Targets {
+				queries[p.Title] = append(queries[p.Title], target.Expr)
 			}
 		}
-		if have, err := os.ReadFile(file); err != nil || !bytes.Equal(have, want) {
-			t.Errorf("%s is not up to date (%v): go generate ./internal/metrics/dashboard", file, err)
+		all[filepath.Base(file)] = queries
+	}
+	return all
+}
+
+var metricName = regexp.MustCompile(`\btare_\w+`)
+
+func TestTheDashboardsUseMetricsThatExist(t *testing.T) {
+	known := map[string]bool{metrics.Starts.Name + "_bucket": true}
+	for _, f := range metrics.Families() {
+		known[f.Name] = true
+	}
+	for file, queries := range dashboards(t) {
+		for title, all := range queries {
+			for _, name := range metricName.FindAllString(strings.Join(all, " "), -1) {
+				if !known[name] {
+					t.Errorf("%s: %s: there is no metric %s", file, title, name)
+				}
+			}
 		}
 	}
 }
@@ -81,7 +106,7 @@ func TestEveryQueryOfTheLiveDashboardHasAnAnswer(t *testing.T) {
 	prometheustest.Needs(t)
 	l, goOn := begun(t)
 	s := prometheustest.Scrape(t, l.Address())
-	for _, queries := range dashboard.Live().Queries() {
+	for _, queries := range dashboards(t)["tare-live.json"] {
 		for _, q := range queries {
 			s.Until(t, filled(q), func(found []prometheustest.Sample) bool { goOn(); return len(found) > 0 })
 		}
@@ -102,7 +127,7 @@ func TestEveryQueryOfTheDashboardOfFinishedRunsHasAnAnswer(t *testing.T) {
 	prometheustest.Promtool(t, "", "tsdb", "create-blocks-from", "openmetrics", file, storage)
 	s := prometheustest.Serve(t, storage)
 	end := trials[len(trials)-1].Ended
-	for title, queries := range dashboard.Runs().Queries() {
+	for title, queries := range dashboards(t)["tare-runs.json"] {
 		for _, q := range queries {
 			if len(s.Query(t, filled(q), end)) == 0 {
 				t.Errorf("%s: no answer to %s", title, filled(q))
@@ -117,13 +142,13 @@ func TestEveryQueryOfTheDashboardOfFinishedRunsHasAnAnswer(t *testing.T) {
 }
 
 func TestEveryQuantityHasAPanelOnBothDashboards(t *testing.T) {
-	for name, d := range dashboard.Files() {
-		all, err := json.Marshal(d.Queries())
-		if err != nil {
-			t.Fatal(err)
+	for name, queries := range dashboards(t) {
+		var all strings.Builder
+		for _, expressions := range queries {
+			all.WriteString(strings.Join(expressions, " "))
 		}
 		for _, f := range metrics.Uses {
-			if !strings.Contains(string(all), f.Name+"{") {
+			if !strings.Contains(all.String(), f.Name+"{") {
 				t.Errorf("%s shows no %s", name, f.Name)
 			}
 		}
@@ -145,7 +170,7 @@ func TestTheDashboardsAreOfGrafanasOwnTypes(t *testing.T) {
 		return string(out), err
 	}
 	var files []string
-	for name := range dashboard.Files() {
+	for name := range dashboards(t) {
 		file, err := filepath.Abs(filepath.Join(directory, name))
 		if err != nil {
 			t.Fatal(err)

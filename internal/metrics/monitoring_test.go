@@ -1,4 +1,4 @@
-package dashboard_test
+package metrics_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"tare/internal/metrics/dashboard"
 	"tare/internal/testing/prometheustest"
 )
 
@@ -30,7 +29,7 @@ type compose struct {
 	Volumes map[string]any
 }
 
-func read(t *testing.T, file string, into any) {
+func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(monitoring, file))
 	if err == nil {
@@ -49,7 +48,7 @@ func TestTheComposeFileIsOneByTheSpecification(t *testing.T) {
 		t.Fatal(err)
 	}
 	var document any
-	read(t, "compose.yaml", &document)
+	readYAML(t, "compose.yaml", &document)
 	text, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +64,7 @@ func TestTheComposeFileIsOneByTheSpecification(t *testing.T) {
 
 func TestWhatTheComposeFileMountsIsThereAndItsImagesArePinned(t *testing.T) {
 	var c compose
-	read(t, "compose.yaml", &c)
+	readYAML(t, "compose.yaml", &c)
 	for name, s := range c.Services {
 		if _, tag, _ := strings.Cut(s.Image, ":"); strings.Count(tag, ".") != 2 {
 			t.Errorf("%s: the image %s names no version", name, s.Image)
@@ -91,7 +90,7 @@ func TestWhatTheComposeFileMountsIsThereAndItsImagesArePinned(t *testing.T) {
 
 func TestGrafanaFindsPrometheusAndTheDashboards(t *testing.T) {
 	var c compose
-	read(t, "compose.yaml", &c)
+	readYAML(t, "compose.yaml", &c)
 	mounted := func(at string) string { // what lies there in Grafana's container
 		for _, v := range c.Services["grafana"].Volumes {
 			if part := strings.Split(v, ":"); part[1] == at {
@@ -104,7 +103,7 @@ func TestGrafanaFindsPrometheusAndTheDashboards(t *testing.T) {
 	var sources struct {
 		Datasources []struct{ Type, URL string }
 	}
-	read(t, filepath.Join(mounted("/etc/grafana/provisioning/datasources"), "tare.yaml"), &sources)
+	readYAML(t, filepath.Join(mounted("/etc/grafana/provisioning/datasources"), "tare.yaml"), &sources)
 	if len(sources.Datasources) != 1 || sources.Datasources[0].Type != "prometheus" || sources.Datasources[0].URL != "http://127.0.0.1:9090" {
 		t.Errorf("the data sources are %v", sources)
 	}
@@ -114,19 +113,19 @@ func TestGrafanaFindsPrometheusAndTheDashboards(t *testing.T) {
 			Options struct{ Path string }
 		}
 	}
-	read(t, filepath.Join(mounted("/etc/grafana/provisioning/dashboards"), "tare.yaml"), &providers)
+	readYAML(t, filepath.Join(mounted("/etc/grafana/provisioning/dashboards"), "tare.yaml"), &providers)
 	if len(providers.Providers) != 1 || mounted(providers.Providers[0].Options.Path) != "./dashboards" {
 		t.Errorf("the providers are %v", providers)
 	}
 	home := c.Services["grafana"].Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
-	if _, made := dashboard.Files()[path.Base(home)]; !made || mounted(path.Dir(home)) != "./dashboards" {
+	if _, made := dashboards(t)[path.Base(home)]; !made || mounted(path.Dir(home)) != "./dashboards" {
 		t.Errorf("the first page is %s, which is not there", home)
 	}
 }
 
 func TestGrafanaIsTheVersionWhoseTypesTheDashboardsAreHeldTo(t *testing.T) {
 	var c compose
-	read(t, "compose.yaml", &c)
+	readYAML(t, "compose.yaml", &c)
 	var packages struct {
 		DevDependencies map[string]string `json:"devDependencies"`
 	}
