@@ -78,8 +78,8 @@ func printChanges(app *App, names []string, changes []verdict.Moved, differing [
 		if c.Shift.Bounded() {
 			interval = fmt.Sprintf("[%s, %s]", verdict.Change(c.Shift.Low), verdict.Change(c.Shift.High))
 		}
-		if c.Reason != "" && !slices.Contains(reasons, c.Reason) {
-			reasons = append(reasons, c.Reason)
+		if !c.Reason.IsZero() && !slices.Contains(reasons, c.Reason.String()) {
+			reasons = append(reasons, c.Reason.String())
 		}
 		if name := joined(c.Workload, c.Level, c.Metric); name != workload {
 			workload = name

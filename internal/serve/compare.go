@@ -51,8 +51,8 @@ func (s *Server) compare(r *http.Request) (view, error) {
 		} else {
 			v.Others = append(v.Others, c)
 		}
-		if c.Reason != "" && !slices.Contains(v.Reasons, c.Reason) {
-			v.Reasons = append(v.Reasons, c.Reason)
+		if !c.Reason.IsZero() && !slices.Contains(v.Reasons, c.Reason.String()) {
+			v.Reasons = append(v.Reasons, c.Reason.String())
 		}
 	}
 	v.Differences = rundir.Differences(read[0], read[1])

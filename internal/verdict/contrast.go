@@ -79,18 +79,18 @@ type Contrast struct {
 	Estimate   float64 `json:"-"`
 	Low        float64 `json:"-"`
 	High       float64 `json:"-"`
-	IntervalN  int     `json:"interval_n"`       // blocks that the interval is computed from; 0 while there is none
-	Confidence float64 `json:"confidence"`       // of the interval; simultaneous over all looks and the family, where the procedure has them
-	Alpha      float64 `json:"alpha"`            // two-sided level of the interval
-	AlphaEq    float64 `json:"alpha_eq"`         // two-sided level of the interval that must lie inside the margin
-	Family     int     `json:"m"`                // contrasts that share the error rate
-	Margin     float64 `json:"margin"`           // a ratio: 0.02
-	Looks      []int   `json:"looks,omitempty"`  // looks taken so far
-	Verdict    Verdict `json:"verdict"`          //
-	Look       int     `json:"look,omitempty"`   // number of blocks at the interim analysis that gave the verdict, or at the last one
-	Block      int     `json:"block,omitempty"`  // the block that settled the contrast
-	Open       bool    `json:"open"`             // more blocks can still change the verdict
-	Reason     string  `json:"reason,omitempty"` // why there is none
+	IntervalN  int     `json:"interval_n"`      // blocks that the interval is computed from; 0 while there is none
+	Confidence float64 `json:"confidence"`      // of the interval; simultaneous over all looks and the family, where the procedure has them
+	Alpha      float64 `json:"alpha"`           // two-sided level of the interval
+	AlphaEq    float64 `json:"alpha_eq"`        // two-sided level of the interval that must lie inside the margin
+	Family     int     `json:"m"`               // contrasts that share the error rate
+	Margin     float64 `json:"margin"`          // a ratio: 0.02
+	Looks      []int   `json:"looks,omitempty"` // looks taken so far
+	Verdict    Verdict `json:"verdict"`         //
+	Look       int     `json:"look,omitempty"`  // number of blocks at the interim analysis that gave the verdict, or at the last one
+	Block      int     `json:"block,omitempty"` // the block that settled the contrast
+	Open       bool    `json:"open"`            // more blocks can still change the verdict
+	Reason     Reason  `json:"reason,omitzero"` // why there is none
 
 	// InsideMargin: equivalent, although the interval excludes zero.
 	InsideMargin bool `json:"inside_margin,omitempty"`

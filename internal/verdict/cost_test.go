@@ -58,7 +58,7 @@ func TestCostsHaveContrastsLikeAnyMetric(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if c := contrastOf(t, all, "switches_per_kop"); c.Verdict != None || !strings.Contains(c.Reason, "not given") {
+	if c := contrastOf(t, all, "switches_per_kop"); c.Verdict != None || !strings.Contains(c.Reason.String(), "not given") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -83,7 +83,7 @@ func TestAZeroCostHasNoRatioAndIsNoError(t *testing.T) {
 		{once, some, "0 in native in block 1: there is no ratio"},
 	} {
 		c := contrastOf(t, costly(written(test.native), written(test.docker)), "written_per_kop")
-		if c.Verdict != None || c.Reason != test.reason || c.Open || slices.Contains(codes(c), NotPositive) {
+		if c.Verdict != None || c.Reason.String() != test.reason || c.Open || slices.Contains(codes(c), NotPositive) {
 			t.Errorf("%q, want %q; warnings %v", c.Reason, test.reason, codes(c))
 		}
 	}

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -227,18 +226,18 @@ func (b *Book) settle(e *entry) {
 	for name, s := range b.sides(e) {
 		switch {
 		case e.s.allZero() && e.base.allZero() && cost.Named(c.Metric):
-			c.withdraw(max(e.s.nonPositive, e.base.nonPositive), Zero, "0 on both sides: there is no ratio")
+			c.withdraw(max(e.s.nonPositive, e.base.nonPositive), Zero, Reason{Code: Zero})
 			return
 		case s.nonPositive > 0 && s.nonPositiveValue == 0 && cost.Named(c.Metric):
-			c.withdraw(s.nonPositive, Zero, fmt.Sprintf("0 in %s in block %d: there is no ratio", name, s.nonPositive))
+			c.withdraw(s.nonPositive, Zero, Reason{Code: Zero, Side: name, Number: s.nonPositive})
 			return
 		case s.nonPositive > 0 && (c.Block == 0 || s.nonPositive <= c.Block):
-			c.withdraw(s.nonPositive, NotPositive, fmt.Sprintf("%s is %g in %s in block %d: only positive values have ratios", cmp.Or(c.Metric, "value"), s.nonPositiveValue, name, s.nonPositive))
+			c.withdraw(s.nonPositive, NotPositive, Reason{Code: NotPositive, Side: name, Metric: c.Metric, Value: s.nonPositiveValue, Number: s.nonPositive})
 			return
 		case s.gaveUp > 0:
 			// Values that arrive later do not reopen the contrast: what was
 			// dropped from a run stays dropped.
-			c.withdraw(s.gaveUp, GivenUp, fmt.Sprintf("no value from %s: %s", name, s.reason))
+			c.withdraw(s.gaveUp, GivenUp, s.why(name))
 			return
 		}
 	}
@@ -251,11 +250,11 @@ func (b *Book) settle(e *entry) {
 	}
 	switch {
 	case c.N == 0:
-		c.Reason = "no block has a value on both sides"
+		c.Reason = Reason{Code: NoPairs}
 	case c.N < stats.LeastBlocks:
-		c.Reason = fmt.Sprintf("%s: below %d there is no interval", blocksOf(c.N), stats.LeastBlocks)
+		c.Reason = Reason{Code: FewBlocks, Number: c.N}
 	default:
-		c.Reason = fmt.Sprintf("%s: the first interim analysis is at %d", blocksOf(c.N), stats.NextLook(0))
+		c.Reason = Reason{Code: Unlooked, Number: c.N}
 	}
 }
 

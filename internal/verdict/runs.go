@@ -3,7 +3,6 @@ package verdict
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -34,7 +33,7 @@ type Moved struct {
 	// not a comparison: without interleaving it includes the machine.
 	Baseline float64 `json:"baseline_moved"`
 	Verdict  Verdict `json:"verdict"` // slower: the layer costs more now
-	Reason   string  `json:"reason,omitempty"`
+	Reason   Reason  `json:"reason,omitzero"`
 }
 
 // Compare compares every contrast that both runs have. The interval of each is
@@ -79,12 +78,12 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 		for n, run := range []runRatios{a, b} {
 			if run.noRatio[k] {
 				c.Shift = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
-				c.Verdict, c.Reason = None, fmt.Sprintf("the %s run has values of 0 or less, which have no ratio", []string{"first", "second"}[n])
+				c.Verdict, c.Reason = None, Reason{Code: NotPositiveRun, Side: []string{"first", "second"}[n]}
 				break
 			}
 		}
 		if plan.Design.Order == OrderUnpaired {
-			c.Verdict, c.Reason = None, "imported, and the results are unpaired"
+			c.Verdict, c.Reason = None, Reason{Code: UnpairedRun}
 		}
 	}
 	slices.SortStableFunc(changes, func(x, y Moved) int { return cmp.Compare(rank(x.Primary), rank(y.Primary)) })
@@ -106,7 +105,7 @@ func (c *Moved) judge(margin, alpha float64) {
 	switch {
 	case !c.Shift.Bounded():
 		c.Verdict = None
-		c.Reason = fmt.Sprintf("%d and %d blocks are too few for an interval at level %.2g", c.First, c.Second, alpha)
+		c.Reason = Reason{Code: FewInRuns, Number: c.First, Second: c.Second, Value: alpha}
 	case c.Shift.Inside(margin):
 		c.Verdict = Equivalent
 	case c.Shift.Low > 0:

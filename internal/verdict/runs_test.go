@@ -83,7 +83,7 @@ func TestARunWithZerosIsNotCompared(t *testing.T) {
 	}
 	for _, runs := range [][2][]rundir.Trial{{whole, zeros}, {zeros, whole}} {
 		got := Compare(comparedPlan("higher"), runs[0], runs[1])
-		if len(got) != 1 || got[0].Verdict != None || got[0].Reason == "" || got[0].Shift.Bounded() {
+		if len(got) != 1 || got[0].Verdict != None || got[0].Reason.IsZero() || got[0].Shift.Bounded() {
 			t.Errorf("%+v", got)
 		}
 	}

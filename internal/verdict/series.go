@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -29,12 +30,12 @@ type series struct {
 	nonPositiveValue float64
 	// gaveUp is the block after which no value is expected any more; reason says why.
 	gaveUp int
-	reason string
+	reason Reason
 }
 
 // add enters the outcome of one trial: a value with the logarithms of its rounds,
 // or the reason why there is none.
-func (s *series) add(block int, node string, value float64, rounds stats.Logs, ok bool, skipped bool, reason string) {
+func (s *series) add(block int, node string, value float64, rounds stats.Logs, ok bool, skipped bool, reason Reason) {
 	if at, known := slices.BinarySearch(s.attempts, block); !known {
 		s.attempts = slices.Insert(s.attempts, at, block)
 		s.tried[node]++
@@ -65,6 +66,13 @@ func (s *series) add(block int, node string, value float64, rounds stats.Logs, o
 	}
 }
 
+// why says why no value is expected any more of this side.
+func (s *series) why(side string) Reason {
+	reason := s.reason
+	reason.Code, reason.Side = cmp.Or(reason.Code, GivenUp), side
+	return reason
+}
+
 // on notes the node of a trial with a value.
 func (s *series) on(t rundir.Trial) {
 	if t.Node == "" || t.Status != rundir.OK {
@@ -90,22 +98,17 @@ func (s *series) last() int {
 }
 
 // valueOf is a metric of a trial, with the reason where there is none.
-func valueOf(t rundir.Trial, metric string) (float64, bool, string) {
-	switch t.Status {
-	case rundir.OK:
-	default:
-		if t.Reason != "" {
-			return 0, false, t.Reason
-		}
-		return 0, false, "the trial " + string(t.Status)
+func valueOf(t rundir.Trial, metric string) (float64, bool, Reason) {
+	if t.Status != rundir.OK {
+		return 0, false, Reason{Code: GivenUp, Cause: cmp.Or(t.Reason, "the trial "+string(t.Status))}
 	}
 	if v, ok := t.Metrics[metric]; ok {
-		return v, true, ""
+		return v, true, Reason{}
 	}
 	if why := t.Missing[metric]; why != "" {
-		return 0, false, why
+		return 0, false, Reason{Code: GivenUp, Cause: why}
 	}
-	return 0, false, "the trial has no " + metric
+	return 0, false, Reason{Code: Lacking, Metric: metric}
 }
 
 // in is what the series has in a block, which it must have.

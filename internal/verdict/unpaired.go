@@ -33,14 +33,11 @@ func (b *Book) describeUnpaired(e *entry) {
 	for name, side := range b.sides(e) {
 		switch {
 		case side.nonPositive > 0:
-			c.N, c.Reason = 0, fmt.Sprintf("%s is %g in %s, result %d: only positive values have ratios", c.Metric, side.nonPositiveValue, name, side.nonPositive)
+			c.N, c.Reason = 0, Reason{Code: NotPositiveOne, Side: name, Metric: c.Metric, Value: side.nonPositiveValue, Number: side.nonPositive}
 			c.warning(NotPositive, "%s", c.Reason)
 			return
 		case len(side.blocks) == 0:
-			c.Reason = "no value from " + name
-			if side.reason != "" {
-				c.Reason += ": " + side.reason
-			}
+			c.Reason = side.why(name)
 			return
 		}
 	}
@@ -59,24 +56,24 @@ func (b *Book) describeUnpaired(e *entry) {
 	if v.Bounded() {
 		c.IntervalN = c.N
 	}
-	c.Reason = c.appearance(interval(c.AlphaEq))
+	c.Reason = Reason{Code: c.appearance(interval(c.AlphaEq))}
 	b.conditions(e)
 }
 
-// appearance describes the two samples in words that no verdict uses.
+// appearance is how two samples look that have no verdict.
 func (c *Contrast) appearance(equivalence stats.Interval) string {
 	shown := stats.Interval{Estimate: c.Estimate, Low: c.Low, High: c.High}
 	switch {
 	case !shown.Bounded():
-		return "too few results for an interval"
+		return TooFew
 	case equivalence.Inside(c.logMargin()):
-		return "looks equivalent"
+		return LooksEquivalent
 	case shown.ExcludesZero() && (c.Estimate > 0) == (c.Better == "higher"):
-		return "looks faster"
+		return LooksFaster
 	case shown.ExcludesZero():
-		return "looks slower"
+		return LooksSlower
 	}
-	return "looks undecided"
+	return LooksUndecided
 }
 
 // conditions warns of the conditions of the procedure that imported results do

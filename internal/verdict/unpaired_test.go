@@ -39,7 +39,7 @@ func TestUnpairedResultsGetAnIntervalAndNoVerdict(t *testing.T) {
 				docker = append(docker, v*c.ratio)
 			}
 			got := one(t, p, trialsOf("time", map[string][]float64{"native": native, "docker": docker}))
-			if got.Verdict != None || !got.Unpaired || got.Reason != c.looks || got.Open || got.N != 10 || got.Values.N != 12 {
+			if got.Verdict != None || !got.Unpaired || got.Reason.String() != c.looks || got.Open || got.N != 10 || got.Values.N != 12 {
 				t.Errorf("%+v", got)
 			}
 			if !got.Bounded() || got.Low > got.Estimate || got.High < got.Estimate || math.Abs(got.Ratio().Estimate-c.ratio) > 2*noise {
@@ -59,7 +59,7 @@ func TestFewUnpairedResultsAreCalledFew(t *testing.T) {
 	p := unpairedPlan()
 	p.Workloads[0].Fresh = "run"
 	got := one(t, p, trialsOf("time", map[string][]float64{"native": {1, 1.1, 1.2}, "docker": {2, 2.1, 2.2}}))
-	if got.Bounded() || got.Reason != "too few results for an interval" || !slices.Equal(codes(got), []string{Unpaired, OneInstance, FewResults}) {
+	if got.Bounded() || got.Reason.String() != "too few results for an interval" || !slices.Equal(codes(got), []string{Unpaired, OneInstance, FewResults}) {
 		t.Errorf("%v %+v", codes(got), got)
 	}
 	if text := Wording(got); strings.Contains(text, "[") {
@@ -70,7 +70,7 @@ func TestFewUnpairedResultsAreCalledFew(t *testing.T) {
 func TestASideWithoutFiguresIsNamed(t *testing.T) {
 	failed := rundir.Trial{Block: 1, Environment: "docker", Workload: "w", Status: rundir.Failed, Reason: "cut off"}
 	got := one(t, unpairedPlan(), append(trialsOf("time", map[string][]float64{"native": {1, 2}}), failed))
-	if got.N != 0 || !strings.Contains(got.Reason, "no value from docker") {
+	if got.N != 0 || !strings.Contains(got.Reason.String(), "no value from docker") {
 		t.Errorf("%q", got.Reason)
 	}
 	got = one(t, unpairedPlan(), trialsOf("time", map[string][]float64{"native": {1, 2}, "docker": {0, 3}}))

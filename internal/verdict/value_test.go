@@ -21,7 +21,7 @@ func TestAValueHasTheIntervalOfItsBlocks(t *testing.T) {
 			t.Errorf("%s, which is %v, is %+v", name, want, v)
 		}
 	}
-	if few := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(3, 3, .05, 2)}), nil)[0]; few.Bounded() || few.Reason == "" {
+	if few := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(3, 3, .05, 2)}), nil)[0]; few.Bounded() || few.Reason.IsZero() {
 		t.Errorf("three blocks give %+v", few)
 	}
 }

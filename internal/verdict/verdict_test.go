@@ -130,7 +130,7 @@ func TestWordingSaysEverythingThatMatters(t *testing.T) {
 	equivalent.Verdict, equivalent.InsideMargin = Equivalent, true
 	equivalent.Estimate, equivalent.Low, equivalent.High = math.Log(1.01), math.Log(1.005), math.Log(1.015)
 	open.Verdict, open.Projection, open.Low, open.Look = Inconclusive, 85, math.Log(.98), 12
-	few.Verdict, few.N, few.Middle, few.Least, few.Most, few.Reason = None, 3, math.Log(1.03), math.Log(.99), math.Log(1.08), "3 blocks: below 4 there is no interval"
+	few.Verdict, few.N, few.Middle, few.Least, few.Most, few.Reason = None, 3, math.Log(1.03), math.Log(.99), math.Log(1.08), Reason{Code: FewBlocks, Number: 3}
 	unbounded := open
 	unbounded.Low, unbounded.High = math.Inf(-1), math.Inf(1)
 	more := unbounded
@@ -225,7 +225,7 @@ func TestThreeFailuresFromTheStartOrOneSkipGiveUp(t *testing.T) {
 			if c.Open != (b < block) {
 				t.Errorf("%s in %d blocks: open is %v", status, b, c.Open)
 			}
-			if !c.Open && (c.Block != block || c.Reason != "no value from docker: no such device") {
+			if !c.Open && (c.Block != block || c.Reason.String() != "no value from docker: no such device") {
 				t.Errorf("%+v", c)
 			}
 		}
@@ -383,7 +383,7 @@ func TestAMissingFigureKeepsItsReason(t *testing.T) {
 		"it broke":              {Status: rundir.Failed, Reason: "it broke"},
 		"the trial failed":      {Status: rundir.Failed},
 	} {
-		if _, ok, why := valueOf(trial, "time"); ok || why != want {
+		if _, ok, why := valueOf(trial, "time"); ok || why.cause() != want {
 			t.Errorf("got %q, want %q", why, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // withdraw closes a contrast, as of this block, that can have no verdict.
-func (c *Contrast) withdraw(block int, code, reason string) {
+func (c *Contrast) withdraw(block int, code string, reason Reason) {
 	c.Block, c.Verdict, c.Reason = block, None, reason
 	c.Look, c.Looks, c.IntervalN, c.Projection, c.InsideMargin = 0, nil, 0, 0, false
 	c.Low, c.High = math.Inf(-1), math.Inf(1)

@@ -266,7 +266,7 @@ func (r *Result) conclude() {
 		r.Reason = "some values are 0 or less: the interval is computed from logarithms"
 		return
 	case !r.contrast.Bounded():
-		r.Reason = cmp.Or(r.contrast.Reason, "the interval has no bound")
+		r.Reason = cmp.Or(r.contrast.Reason.String(), "the interval has no bound")
 		return
 	case r.contrast.Unpaired && r.Baseline != "":
 		// As in the report, which gives no verdict.

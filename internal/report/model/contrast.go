@@ -79,7 +79,7 @@ func Remark(c *verdict.Contrast) string {
 	case c.InsideMargin:
 		return "a real difference, inside the margin"
 	case c.Verdict == verdict.None && !slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.FewBlocks }):
-		return c.Reason // few blocks are reported once, in the notes
+		return c.Reason.String() // few blocks are reported once, in the notes
 	}
 	return ""
 }
@@ -106,14 +106,8 @@ const noRatio = "values of 0 or less have no ratio"
 
 // NoRatioReason is the reason of such a contrast.
 func NoRatioReason(c *verdict.Contrast) string {
-	if c.Warnings[0].Code == verdict.Zero {
-		return c.Reason
+	if c.Reason.Code == verdict.Zero {
+		return c.Reason.String()
 	}
 	return noRatio
-}
-
-// plain reports whether a contrast was given up for no other reason than that the
-// trials of this side lack the metric.
-func plain(c *verdict.Contrast, side string) bool {
-	return c.Reason == "no value from "+side+": the trial has no "+c.Metric
 }

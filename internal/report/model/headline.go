@@ -65,7 +65,7 @@ func (v *Report) sumUp(e *Environment) string {
 				total++
 				word := VerdictWord(c)
 				if c.Unpaired {
-					word = c.Reason
+					word = c.Reason.String()
 				}
 				counts[word]++
 				if cost := costOf(c); (word == "slower" || word == looksSlower) && (most == nil || cost > largest) {

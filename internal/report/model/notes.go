@@ -100,13 +100,12 @@ func (v *Report) brief(c *verdict.Contrast, w verdict.Warning) string {
 	case verdict.NotPositive:
 		return noRatio
 	case verdict.GivenUp:
-		if plain(c, c.Environment) || plain(c, c.Baseline) {
+		if c.Reason.Code == verdict.Lacking {
 			return "no value"
 		}
 		for _, side := range []string{c.Environment, c.Baseline} {
-			reason, ofSide := strings.CutPrefix(w.Text, "no value from "+side+": ")
-			switch {
-			case !ofSide:
+			switch reason := c.Reason.CauseOf(side); {
+			case reason == "":
 			case v.listed(side, c, reason):
 				return "" // among the trials that failed or were skipped
 			case side == c.Environment:

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -37,8 +38,8 @@ func rated(c *verdict.Contrast) score.Figure {
 	case c.NoRatio():
 		f.Missing = NoRatioReason(c)
 	case c.N == 0:
-		f.Missing = strings.TrimPrefix(c.Reason, "no value from "+c.Environment+": ")
-		if plain(c, c.Environment) || plain(c, c.Baseline) {
+		f.Missing = cmp.Or(c.Reason.CauseOf(c.Environment), c.Reason.String())
+		if c.Reason.Code == verdict.Lacking {
 			f.Missing = "the trials have none"
 		}
 	case c.IntervalN == 0:

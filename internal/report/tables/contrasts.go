@@ -37,7 +37,7 @@ func (b *base) contrasts() Table {
 					r := contrast{place{w.Name, l.Name, name, m}, raw[[4]string{w.Name, l.Name, m.Name, name}], cell.Reason,
 						b.Values(w.Name, l.Name, m.Name, name), b.Values(w.Name, l.Name, m.Name, b.Plan.Baseline)}
 					if r.reason == "" && r.Contrast != nil {
-						r.reason = r.Reason
+						r.reason = r.Reason.String()
 					}
 					rows = append(rows, r)
 				}
@@ -227,7 +227,7 @@ func (b *base) parts() Table {
 		{Column{Name: "baseline", Type: Text, About: "environment without the part; the one of this row has it"}, func(p part) any { return text(p.Contrast.Baseline) }},
 		{Column{Name: "orders", Type: Integer, About: "orders of the parts that the estimate is the mean of"}, func(p part) any { return int64(p.of.Orders) }},
 		{Column{Name: "verdict", Type: Text, About: "the verdict; missing where there is none", Values: verdicts}, func(p part) any { return decision(&p.Contrast) }},
-		{Column{Name: "reason", Type: Text, About: "why there is no verdict"}, func(p part) any { return text(p.Contrast.Reason) }},
+		{Column{Name: "reason", Type: Text, About: "why there is no verdict"}, func(p part) any { return text(p.Contrast.Reason.String()) }},
 		figure("ratio", "the estimate, with the part over without it", end(func(c *verdict.Contrast) float64 { return model.PointEstimate(c) })),
 		figure("ratio_low", "lower end of its interval; those of the parts hold together", end(func(c *verdict.Contrast) float64 { return c.Low })),
 		figure("ratio_high", "upper end of its interval", end(func(c *verdict.Contrast) float64 { return c.High })),

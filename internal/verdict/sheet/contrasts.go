@@ -156,7 +156,7 @@ func (s *Sheet) unpaired(o Options) []verdict.Contrast {
 		c := verdict.Contrast{Workload: at.Workload, Level: at.Level, Metric: at.Metric, Better: o.Better, Primary: true,
 			Environment: at.Environment, Baseline: o.Baseline, Margin: float64(o.Margin), Confidence: float64(o.Confidence),
 			Values: verdict.SideOf(own), Base: verdict.SideOf(base), Verdict: verdict.None,
-			Reason:   "without blocks the values are unpaired",
+			Reason:   verdict.Reason{Code: verdict.Unpaired},
 			Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN(),
 			Warnings: []verdict.Warning{{Code: Unpaired, Text: "without blocks, drift of the machine between the environments looks like a difference: the values describe these samples only, and no error rate is known"}}}
 		if c.Values.Least > 0 && c.Base.Least > 0 {

@@ -36,7 +36,7 @@ func FuzzTable(f *testing.F) {
 				}
 				for _, c := range contrasts {
 					if c.IntervalN == 0 { // too few blocks
-						if c.Verdict != verdict.None || c.Reason == "" {
+						if c.Verdict != verdict.None || c.Reason.IsZero() {
 							t.Errorf("%s/%s has a verdict without an interval: %s %q", c.Environment, c.Metric, c.Verdict, c.Reason)
 						}
 						continue

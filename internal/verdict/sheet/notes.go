@@ -62,14 +62,14 @@ func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []
 			about = Group(c) + ", " + about
 		}
 		if s.Paired && c.Verdict == verdict.None {
-			note := about + c.Reason
+			note := about + c.Reason.String()
 			if c.N > 0 {
 				note += fmt.Sprintf("; median %s, range %s to %s", verdict.Change(c.Middle), verdict.Change(c.Least), verdict.Change(c.Most))
 			}
 			add(note)
 		}
 		for _, w := range c.Warnings {
-			if w.Code != verdict.FewBlocks && w.Code != Unpaired && w.Text != c.Reason {
+			if w.Code != verdict.FewBlocks && w.Code != Unpaired && w.Text != c.Reason.String() {
 				add(about + w.Text)
 			}
 		}
