@@ -1,11 +1,11 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"tare/internal/base/bounded"
@@ -96,18 +96,7 @@ type section struct{ strictyaml.Node }
 func (s *section) DecodeNode(n strictyaml.Node) { s.Node = n }
 
 // Names lists the built-in studies.
-func Names() []string {
-	entries, err := studies.Files.ReadDir(".")
-	if err != nil {
-		panic(err) // embedded: it is there or the program was not built
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
-	}
-	slices.Sort(names)
-	return names
-}
+func Names() []string { return strictyaml.Names(studies.Files) }
 
 // Load finds a study: a built-in name, or else a path. A path with a slash or
 // with .yaml at its end is never taken for a name.
@@ -128,18 +117,16 @@ func Load(pathOrName string) (*File, error) {
 		return nil, fmt.Errorf("study file %s: %w", pathOrName, bounded.Cause(err))
 	}
 	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(pathOrName), ".yaml"), ".yml")
-	return &File{Origin: pathOrName, Name: directoryName(base), Source: source, directory: filepath.Dir(pathOrName)}, nil
+	return &File{Origin: pathOrName, Name: DirectoryName(base, "study"), Source: source, directory: filepath.Dir(pathOrName)}, nil
 }
 
-// directoryName makes a name that is safe for a directory.
-func directoryName(text string) string {
+// DirectoryName makes a name that is safe for a directory, of the letters and digits of a
+// text; where it has none, another one.
+func DirectoryName(text, otherwise string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
 	})
-	if len(words) == 0 {
-		return "study"
-	}
-	return strings.Join(words, "-")
+	return cmp.Or(strings.Join(words, "-"), otherwise)
 }
 
 // Open loads a study and resolves it.

@@ -8,6 +8,7 @@
 package strictyaml
 
 import (
+	"embed"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -158,4 +159,18 @@ func edits(a, b string) int {
 // slash, or ends in .yaml or .yml.
 func IsPath(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// Names are those of the YAML files that are embedded in the program, sorted.
+func Names(files embed.FS) []string {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // embedded: it is there or the program was not built
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), ".yaml")
+	}
+	slices.Sort(names)
+	return names
 }

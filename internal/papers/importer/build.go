@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/workload"
 )
 
@@ -26,16 +28,14 @@ type built struct {
 // cell that the run already has.
 func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error) {
 	b := &built{contents: inOrder(contents)}
-	type cell struct{ environment, workload, level string }
 	type place struct {
-		cell
+		subject.Cell
 		block int
 	}
-	counts, taken := map[cell]int{}, map[place]string{}
+	counts, taken := map[subject.Cell]int{}, map[place]string{}
 	for _, t := range had {
-		k := cell{t.Environment, t.Workload, t.Level}
-		counts[k] = max(counts[k], t.Block)
-		at := place{k, t.Block}
+		counts[t.Cell()] = max(counts[t.Cell()], t.Block)
+		at := place{t.Cell(), t.Block}
 		taken[at] = "a result of the run"
 		if t.Source != nil {
 			taken[at] = t.Source.File + " of the run"
@@ -45,7 +45,6 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 		file := rundir.ImportedFile{File: c.Path, SHA256: c.sum, Tool: c.batch.Tool, Environment: c.Environment, Workload: c.batch.Workload,
 			Level: c.Level, Taken: c.Taken, Place: c.Place, Results: len(c.results)}
 		for n, one := range c.results {
-			k := cell{c.Environment, c.batch.Workload, one.level}
 			t := rundir.Trial{Environment: c.Environment, Workload: c.batch.Workload, Level: one.level, Status: rundir.OK,
 				Source: c.source(n), Metrics: one.metrics, Missing: one.missing}
 			switch {
@@ -61,12 +60,9 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 			if one.failed != "" {
 				t.Status, t.Reason = rundir.Failed, fmt.Sprintf("result %d of %s, line %d: %s", n+1, filepath.Base(c.Path), one.line, one.failed)
 			}
-			t.Block = counts[k] + 1
-			if c.Block > 0 {
-				t.Block = c.Block
-			}
-			counts[k] = t.Block
-			at := place{k, t.Block}
+			t.Block = cmp.Or(c.Block, counts[t.Cell()]+1)
+			counts[t.Cell()] = t.Block
+			at := place{t.Cell(), t.Block}
 			if first, twice := taken[at]; twice {
 				return nil, fmt.Errorf("%s and %s are both block %d of %s in %s", first, c.Path, t.Block, c.batch.Workload, c.Environment)
 			}
@@ -103,23 +99,22 @@ func (c *content) when() time.Time {
 // plan adds the request to a plan, which may be empty.
 func (r *Request) plan(p *study.Plan, contents []*content) error {
 	if p.Format == 0 {
-		*p = study.Plan{Format: 1, Study: r.Title, Name: directoryName(r.Title), Origin: orElse(r.Origin, "tare import"),
+		*p = study.Plan{Format: 1, Study: r.Title, Name: study.DirectoryName(r.Title, "import"), Origin: cmp.Or(r.Origin, "tare import"),
 			Design: study.Design{Margin: r.Margin, Confidence: r.Confidence, Family: "metric", Drop: "never"}}
 	}
 	for _, name := range r.names() {
-		if !slices.ContainsFunc(p.Environments, func(e study.Environment) bool { return e.Name == name }) {
+		if p.Environment(name) == nil {
 			e, _ := r.environment(name)
 			p.Environments = append(p.Environments, e)
 		}
 	}
 	for at := range r.Batches {
 		b := &r.Batches[at]
-		i := slices.IndexFunc(p.Workloads, func(w study.Workload) bool { return w.Name == b.Workload })
-		if i < 0 {
-			i = len(p.Workloads)
+		w := p.Workload(b.Workload)
+		if w == nil {
 			p.Workloads = append(p.Workloads, study.Workload{Name: b.Workload, Pack: b.Pack, Fresh: r.Fresh})
+			w = &p.Workloads[len(p.Workloads)-1]
 		}
-		w := &p.Workloads[i]
 		if err := same(w.Pack, b.Pack); err != nil {
 			return fmt.Errorf("workload %s: %w", b.Workload, err)
 		}
@@ -128,19 +123,13 @@ func (r *Request) plan(p *study.Plan, contents []*content) error {
 		}
 		for _, c := range contents {
 			for _, one := range c.results {
-				if c.batch == b && !slices.ContainsFunc(w.Levels, func(l study.Level) bool { return l.Name == one.level }) {
+				if _, known := w.Level(one.level); c.batch == b && !known {
 					w.Levels = append(w.Levels, study.Level{Name: one.level, Parameters: one.parameters})
 				}
 			}
 		}
 	}
-	if r.Baseline != "" {
-		p.Baseline = r.Baseline
-	}
-	if p.Baseline == "" {
-		p.Baseline = p.Environments[0].Name
-	}
-	if !slices.ContainsFunc(p.Environments, func(e study.Environment) bool { return e.Name == p.Baseline }) {
+	if p.Baseline = cmp.Or(r.Baseline, p.Baseline, p.Environments[0].Name); p.Environment(p.Baseline) == nil {
 		names := lists.Map(p.Environments, func(e study.Environment) string { return e.Name })
 		return fmt.Errorf("the baseline %s has no results; there are results of %s", p.Baseline, strings.Join(names, ", "))
 	}
@@ -169,6 +158,14 @@ func design(p *study.Plan, order string, trials []rundir.Trial) {
 	}
 }
 
+// block is one of a workload at a level.
+type block struct {
+	subject.Place
+	number int
+}
+
+func blockOf(t rundir.Trial) block { return block{t.Cell().Place(), t.Block} }
+
 // positions numbers the trials within their blocks: by time if every trial of the
 // block has one, else in the order of environments in the plan. Trials that the run
 // already had come first.
@@ -177,17 +174,12 @@ func positions(p *study.Plan, trials, had []rundir.Trial) {
 	for i, e := range p.Environments {
 		index[e.Name] = i
 	}
-	type block struct {
-		workload, level string
-		number          int
-	}
 	members, before := map[block][]int{}, map[block]int{}
 	for _, t := range had {
-		before[block{t.Workload, t.Level, t.Block}]++
+		before[blockOf(t)]++
 	}
 	for i, t := range trials {
-		k := block{t.Workload, t.Level, t.Block}
-		members[k] = append(members[k], i)
+		members[blockOf(t)] = append(members[blockOf(t)], i)
 	}
 	for k, list := range members {
 		slices.SortFunc(list, func(i, j int) int {
@@ -214,7 +206,7 @@ func (r *Request) facts(m *rundir.Manifest) {
 		if !known {
 			f = rundir.EnvironmentFacts{State: environment.Usable}
 		}
-		f.Label = orElse(about.Label, f.Label)
+		f.Label = cmp.Or(about.Label, f.Label)
 		if about.About != "" && !slices.Contains(f.Notes, about.About) {
 			f.Notes = append(f.Notes, about.About)
 		}
@@ -222,13 +214,78 @@ func (r *Request) facts(m *rundir.Manifest) {
 	}
 }
 
-// directoryName makes a name that is safe for a directory.
-func directoryName(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9')
-	})
-	if len(words) == 0 {
-		return "import"
+// stretch is a sequence of results of one environment, at a time or place.
+type stretch struct {
+	subject.Cell
+	at    time.Time
+	place int
+}
+
+// orderOf determines in which order the results were taken: from the times in the
+// results, else from those of their files, else from the places in the manifest. If
+// one file has none of them, the order is unknown.
+func orderOf(trials []rundir.Trial, files []rundir.ImportedFile) (order, known string) {
+	var all []stretch
+	timed, placed, own := true, true, true
+	for _, f := range files {
+		timed, placed = timed && !f.Taken.IsZero(), placed && f.Place > 0
+		all = append(all, stretch{subject.Cell{Environment: f.Environment, Workload: f.Workload, Level: f.Level}, f.Taken, f.Place})
 	}
-	return strings.Join(words, "-")
+	var each []stretch
+	for _, t := range trials {
+		own = own && t.Source != nil && t.Source.Timed
+		each = append(each, stretch{t.Cell(), t.Started, 0})
+	}
+	switch {
+	case own && len(each) > 0:
+		all, known = each, "the times in the results"
+	case timed && len(all) > 0:
+		known = "the times of the files"
+	case placed && len(all) > 0:
+		known = "the places in the manifest"
+	default:
+		return rundir.ImportUnknown, ""
+	}
+	slices.SortStableFunc(all, func(a, b stretch) int { return cmp.Or(a.at.Compare(b.at), a.place-b.place) })
+	return alternation(all), known
+}
+
+// alternation is sequential if every workload took all results of one environment
+// before the next environment.
+func alternation(all []stretch) string {
+	last, seen := map[subject.Place]string{}, map[subject.Cell]bool{}
+	for _, s := range all {
+		if last[s.Place()] != s.Environment && seen[s.Cell] {
+			return rundir.ImportMixed
+		}
+		last[s.Place()], seen[s.Cell] = s.Environment, true
+	}
+	return rundir.ImportSequential
+}
+
+// contradicts is an error if the times of results show that they were not
+// interleaved: one of a block came after one of the next block. Without times of all
+// results it is nil.
+func contradicts(trials []rundir.Trial) error {
+	first, last := map[block]rundir.Trial{}, map[block]rundir.Trial{}
+	for _, t := range trials {
+		k := blockOf(t)
+		if t.Started.IsZero() {
+			return nil
+		}
+		if f, ok := first[k]; !ok || t.Started.Before(f.Started) {
+			first[k] = t
+		}
+		if l, ok := last[k]; !ok || t.Started.After(l.Started) {
+			last[k] = t
+		}
+	}
+	for k, l := range last {
+		next, ok := first[block{k.Place, k.number + 1}]
+		if ok && l.Started.After(next.Started) {
+			return fmt.Errorf("interleaved: the times contradict it: in %s, %s of block %d was taken at %s, and %s of block %d before it, at %s",
+				strings.TrimSuffix(k.Workload+", "+k.Level, ", "), l.Environment, k.number, l.Started.Format(time.RFC3339), next.Environment, k.number+1, next.Started.Format(time.RFC3339))
+		}
+	}
+	return nil
 }

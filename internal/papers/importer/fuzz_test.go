@@ -80,9 +80,7 @@ func FuzzLogs(f *testing.F) {
 			t.Fatal(err)
 		}
 		pack := packs[int(which)%len(packs)]
-		r := New()
-		r.SkipBad = true
-		r.Batches = []Batch{{Tool: pack.Name, Pack: pack, Workload: "w", Files: []File{{Path: path, Environment: "a"}}}}
+		r := Request{SkipBad: true, Batches: []Batch{{Tool: pack.Name, Pack: pack, Workload: "w", Files: []File{{Path: path, Environment: "a"}}}}}
 		fuzzing.Allocates(t, 64<<20+uint64(len(data))*20_000, func() {
 			contents, err := r.readAll()
 			if err != nil {

@@ -88,10 +88,17 @@ func TestNamesTellWhatIsInAFile(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		names, err := NewNames(c.pattern, c.layout, c.zone)
+		names := fileNames{Layout: c.layout}
+		var err error
+		if c.zone != "" {
+			names.Zone, err = parseZone(c.zone)
+		}
+		if err == nil {
+			names.Pattern, err = parsePattern(c.pattern)
+		}
 		var files []File
 		if err == nil {
-			files, err = Files([]string{path}, "", names)
+			files, err = filesOf([]string{path}, "", names)
 		}
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
@@ -174,7 +181,7 @@ func TestAToolBringsItsMetricsWithTheirDirection(t *testing.T) {
 		{tool: "startup", wrong: "nothing can be imported"},
 		{tool: "./nowhere.yaml", wrong: "nowhere.yaml"},
 	} {
-		pack, err := Tool(c.tool, c.metrics)
+		pack, err := toolOf(c.tool, c.metrics)
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("%s: %v", c.tool, err)

@@ -110,15 +110,15 @@ func TestClientAndServerOfOneTestAreNotTwoResults(t *testing.T) {
 	if err != nil || len(found) != 2 {
 		t.Fatal(found, err)
 	}
-	pack, err := Tool("iperf3", nil)
+	pack, err := toolOf("iperf3", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := Files(found, "metal", nil)
+	files, err := filesOf(found, "metal", fileNames{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New()
+	r := &Request{Margin: defaultMargin, Confidence: defaultConfidence, Fresh: unknownFresh}
 	r.Batches = []Batch{{Tool: "iperf3", Pack: pack, Workload: "w", Files: files}}
 	directory := filepath.Join(t.TempDir(), "run")
 	if _, err := r.Import(Options{Directory: directory}); err == nil || !strings.Contains(err.Error(), "reported by the other side") {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -120,40 +121,19 @@ func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 	if strictyaml.IsPath(tool) && !filepath.IsAbs(tool) {
 		tool = filepath.Join(directory, tool)
 	}
-	pack, err := Tool(tool, b.Metrics)
+	out, names, key, err := b.resolve(tool)
 	if err != nil {
-		at.At("tool").Problemf("%s", err)
+		at.At(key).Problemf("%s", err)
 		return
 	}
-	out := Batch{Tool: b.Tool, Pack: pack, Workload: orElse(b.Workload, pack.Name), TimeIn: b.TimeIn, Levels: b.Levels}
-	if b.Begins != "" {
-		if out.Begins, err = regexp.Compile(b.Begins); err != nil {
-			at.At("begins").Problemf("%s", err)
-			return
-		}
-	}
-	var names *Names
-	var zone *time.Location
-	if b.Zone != "" {
-		if zone, err = ParseZone(b.Zone); err != nil {
-			at.At("zone").Problemf("%s", err)
-			return
-		}
-	}
-	if b.Names != "" {
-		if names, err = NewNames(b.Names, b.TimeLayout, b.Zone); err != nil {
-			at.At("names").Problemf("%s", err)
-			return
-		}
-	}
 	paths := expand(b.Files, at, directory)
-	if out.Files, err = Files(paths, b.Environment, names); err != nil {
+	if out.Files, err = filesOf(paths, b.Environment, names); err != nil {
 		at.At("files").Problemf("%s", err)
 		return
 	}
 	var taken time.Time
 	if b.Taken != "" {
-		if taken, err = ParseTime(b.Taken, b.TimeLayout, zone); err != nil {
+		if taken, err = parseTime(b.Taken, names.Layout, names.Zone); err != nil {
 			at.At("taken").Problemf("%s", err)
 		}
 	}
@@ -179,6 +159,31 @@ func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 		at.At("levels").Problemf("%s", err)
 	}
 	r.Batches = append(r.Batches, out)
+}
+
+// resolve is the batch without its files, of the pack or the parser that a tool is, and how
+// the files' names are read. The error is about a key.
+func (b batch) resolve(tool string) (out Batch, names fileNames, key string, err error) {
+	pack, err := toolOf(tool, b.Metrics)
+	if err != nil {
+		return out, names, "tool", err
+	}
+	out = Batch{Tool: b.Tool, Pack: pack, Workload: cmp.Or(b.Workload, pack.Name), TimeIn: b.TimeIn, Levels: b.Levels}
+	if b.Begins != "" {
+		if out.Begins, err = regexp.Compile(b.Begins); err != nil {
+			return out, names, "begins", err
+		}
+	}
+	names.Layout = b.TimeLayout
+	if b.Zone != "" {
+		if names.Zone, err = parseZone(b.Zone); err != nil {
+			return out, names, "zone", err
+		}
+	}
+	if b.Names != "" {
+		names.Pattern, err = parsePattern(b.Names)
+	}
+	return out, names, "names", err
 }
 
 // expand finds the files of an entry. Each pattern must match a file.

@@ -12,10 +12,9 @@ import (
 	"tare/internal/base/strictyaml"
 )
 
-// Names is a regular expression with named groups that the name of each file must
-// match.
-type Names struct {
-	Pattern *regexp.Regexp
+// fileNames say what the names of files are about.
+type fileNames struct {
+	Pattern *regexp.Regexp // with named groups, which each name must match; nil for none
 	Layout  string         // of the time, as package time writes layouts; "" tries the usual ones
 	Zone    *time.Location // of times without an offset; nil refuses such times
 }
@@ -35,13 +34,12 @@ var layouts = []string{
 	"2006-01-02T15:04:05", "2006-01-02T15-04-05", "2006-01-02_15-04-05", "2006-01-02_15:04:05", "20060102-150405", "20060102T150405", "20060102_150405",
 }
 
-// NewNames compiles a pattern and checks its groups.
-func NewNames(pattern, layout, zone string) (*Names, error) {
+// parsePattern compiles a pattern and checks its groups.
+func parsePattern(pattern string) (*regexp.Regexp, error) {
 	p, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("the pattern of file names: %w", err)
 	}
-	n := &Names{Pattern: p, Layout: layout}
 	named := false
 	for _, g := range p.SubexpNames() {
 		named = named || g != ""
@@ -54,17 +52,12 @@ func NewNames(pattern, layout, zone string) (*Names, error) {
 	if !named {
 		return nil, fmt.Errorf("the pattern of file names %q has no named group, such as (?P<environment>native|docker)", pattern)
 	}
-	if zone != "" {
-		if n.Zone, err = ParseZone(zone); err != nil {
-			return nil, err
-		}
-	}
-	return n, nil
+	return p, nil
 }
 
-// ParseZone reads an offset such as +02:00, or the name of a time zone such as
+// parseZone reads an offset such as +02:00, or the name of a time zone such as
 // Europe/Helsinki.
-func ParseZone(text string) (*time.Location, error) {
+func parseZone(text string) (*time.Location, error) {
 	for _, layout := range []string{"-07:00", "-0700", "Z07:00"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			_, offset := t.Zone()
@@ -81,8 +74,8 @@ func ParseZone(text string) (*time.Location, error) {
 	return place, nil
 }
 
-// ParseTime reads a time in the name of a file or in a manifest.
-func ParseTime(text, layout string, zone *time.Location) (time.Time, error) {
+// parseTime reads a time in the name of a file or in a manifest.
+func parseTime(text, layout string, zone *time.Location) (time.Time, error) {
 	tried := layouts
 	if layout != "" {
 		tried = []string{layout}
@@ -112,7 +105,7 @@ func hasOffset(layout string) bool {
 }
 
 // apply fills in what the name of a file says, which must agree with what is known.
-func (n *Names) apply(f *File) error {
+func (n fileNames) apply(f *File) error {
 	name := filepath.Base(f.Path)
 	match := n.Pattern.FindStringSubmatch(name)
 	if match == nil {
@@ -125,7 +118,7 @@ func (n *Names) apply(f *File) error {
 		}
 		switch group {
 		case groupTime:
-			t, err := ParseTime(text, n.Layout, n.Zone)
+			t, err := parseTime(text, n.Layout, n.Zone)
 			if err != nil {
 				return fmt.Errorf("the name of %s: %w", f.Path, err)
 			}
@@ -161,15 +154,15 @@ func levelName(parameters map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// Files returns the files of paths; names, if not nil, matches their names.
-func Files(paths []string, environment string, names *Names) ([]File, error) {
+// filesOf returns the files of paths.
+func filesOf(paths []string, environment string, names fileNames) ([]File, error) {
 	var all []File
 	for _, path := range paths {
 		if err := exists(path); err != nil {
 			return nil, err
 		}
 		f := File{Path: path, Environment: environment}
-		if names != nil {
+		if names.Pattern != nil {
 			if err := names.apply(&f); err != nil {
 				return nil, err
 			}

@@ -70,9 +70,9 @@ func (r *Request) readAll() ([]*content, error) {
 		}
 	}
 	for _, c := range all {
-		for n, result := range c.results {
-			if result.failed != "" {
-				bad = append(bad, fmt.Sprintf("%s:%d: result %d: %s", c.Path, result.line, n+1, result.failed))
+		for n, r := range c.results {
+			if r.failed != "" {
+				bad = append(bad, fmt.Sprintf("%s:%d: result %d: %s", c.Path, r.line, n+1, r.failed))
 			}
 		}
 	}
@@ -186,15 +186,12 @@ func (b *Batch) result(output []byte) result {
 
 // has lists the fields of an output that can be parsed but lacks the primary metric.
 func (b *Batch) has(output []byte) []string {
-	p, ok := parse.Lookup(b.Pack.Parser.Name)
-	if !ok {
-		return nil
+	if p, ok := parse.Lookup(b.Pack.Parser.Name); ok {
+		if fields, err := p.Parse(output); err == nil {
+			return slices.Sorted(maps.Keys(fields))
+		}
 	}
-	fields, err := p.Parse(output)
-	if err != nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(fields))
+	return nil
 }
 
 // timeIn reads the time of a result, in seconds since 1970, from its JSON.
@@ -211,12 +208,15 @@ func timeIn(output []byte, path string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil
 }
 
+// ofWorkload is what identifies a file, or a result, of a workload.
+type ofWorkload struct{ workload, id string }
+
 // checkTwice refuses to count a result twice: the same file under two names, and the
 // reports of client and server of the same test.
 func checkTwice(all []*content) error {
-	sums, ids := map[[2]string]string{}, map[[2]string]string{}
+	sums, ids := map[ofWorkload]string{}, map[ofWorkload]string{}
 	for _, c := range all {
-		key := [2]string{c.batch.Workload, c.sum}
+		key := ofWorkload{c.batch.Workload, c.sum}
 		if first, twice := sums[key]; twice {
 			if first == c.Path {
 				return fmt.Errorf("%s is named twice", first)
@@ -229,7 +229,7 @@ func checkTwice(all []*content) error {
 				continue
 			}
 			here := fmt.Sprintf("result %d of %s", n+1, c.Path)
-			key := [2]string{c.batch.Workload, r.id}
+			key := ofWorkload{c.batch.Workload, r.id}
 			if first, twice := ids[key]; twice {
 				return fmt.Errorf("%s is the same test as %s, reported by the other side: client and server differ, so import the files of one side, or give each side its own workload name", here, first)
 			}

@@ -7,12 +7,15 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
 	"tare/internal/study"
@@ -81,15 +84,10 @@ const (
 
 var freshes = []string{"trial", "block", "run", unknownFresh}
 
-// New returns a request with the defaults.
-func New() *Request {
-	return &Request{Margin: defaultMargin, Confidence: defaultConfidence, Fresh: unknownFresh}
-}
-
 // names lists the environments that have files: first those that are described, in
 // that order, then the others in the order of the files.
 func (r *Request) names() []string {
-	var described, found []string
+	var found []string
 	for _, b := range r.Batches {
 		for _, f := range b.Files {
 			if !slices.Contains(found, f.Environment) {
@@ -97,17 +95,14 @@ func (r *Request) names() []string {
 			}
 		}
 	}
-	for _, e := range r.Environments {
-		if slices.Contains(found, e.Name) {
-			described = append(described, e.Name)
+	place := func(name string) int {
+		if i := slices.IndexFunc(r.Environments, func(e Environment) bool { return e.Name == name }); i >= 0 {
+			return i
 		}
+		return len(r.Environments)
 	}
-	for _, name := range found {
-		if !slices.Contains(described, name) {
-			described = append(described, name)
-		}
-	}
-	return described
+	slices.SortStableFunc(found, func(a, b string) int { return place(a) - place(b) })
+	return found
 }
 
 // Check validates what does not depend on the content of the files.
@@ -128,13 +123,76 @@ func (r *Request) Check() error {
 // environment returns the entry of the plan, and the description, of a name.
 func (r *Request) environment(name string) (study.Environment, Environment) {
 	about := Environment{Name: name}
-	for _, e := range r.Environments {
-		if e.Name == name {
-			about = e
-		}
+	if e := lists.Find(r.Environments, func(e *Environment) bool { return e.Name == name }); e != nil {
+		about = *e
 	}
-	if about.Kind == "" {
-		about.Kind = name
-	}
+	about.Kind = cmp.Or(about.Kind, name)
 	return study.Environment{Name: name, Kind: about.Kind, Options: []byte("{}")}, about
+}
+
+// Single is an import of the files of one tool, as a command line describes it.
+// A manifest describes several.
+type Single struct {
+	Paths       []string
+	Tool        string   // a parser, a pack, or the file of a pack
+	Environment string   // of the files; "" where Names has a group for it
+	Workload    string   // its name; "" is that of the tool
+	Metrics     []string // NAME:lower or NAME:higher, optionally with :UNIT; nil is those of the tool
+	Names       string   // a regular expression of the files' names
+	TimeLayout  string   // of the group time in Names, as Go writes layouts
+	Zone        string   // of times without an offset
+	TimeIn      string   // path of the time in each result's JSON
+	Begins      string   // a regular expression of each result's first line
+	Levels      []string // settings that the tool prints, of which levels are made
+
+	Baseline, Title, Fresh, Margin string
+	Interleaved, SkipBad           bool
+}
+
+// Request checks the description. Its errors name the flags of `tare import`.
+func (s Single) Request() (*Request, error) {
+	r := &Request{Title: s.Title, Baseline: s.Baseline, Confidence: defaultConfidence, Fresh: s.Fresh, Interleaved: s.Interleaved, SkipBad: s.SkipBad}
+	var err error
+	if r.Margin, err = quantity.ParseShare(s.Margin); err != nil {
+		return nil, fmt.Errorf("--margin: %w", err)
+	}
+	d := batch{Tool: s.Tool, Workload: s.Workload, TimeIn: s.TimeIn, Levels: s.Levels, Begins: s.Begins, Names: s.Names, TimeLayout: s.TimeLayout, Zone: s.Zone}
+	if d.Metrics, err = parseMetrics(s.Metrics); err != nil {
+		return nil, err
+	}
+	b, names, key, err := d.resolve(s.Tool)
+	switch {
+	case err != nil && (key != "zone" || s.Names != ""):
+		return nil, fmt.Errorf("--%s: %w", key, err)
+	case s.Names == "" && s.TimeLayout+s.Zone != "":
+		return nil, errors.New("--time-layout and --zone are about the time in the names of the files, which --names finds: add it")
+	}
+	if b.Files, err = filesOf(s.Paths, s.Environment, names); err != nil {
+		return nil, err
+	}
+	if err := b.checkLevels(); err != nil {
+		return nil, fmt.Errorf("--level: %w", err)
+	}
+	r.Batches = []Batch{b}
+	return r, r.Check()
+}
+
+// parseMetrics reads NAME, NAME:better and NAME:better:unit.
+func parseMetrics(texts []string) ([]workload.Metric, error) {
+	var all []workload.Metric
+	for _, text := range texts {
+		words := strings.SplitN(text, ":", 3)
+		m := workload.Metric{Name: words[0], Primary: true}
+		if len(words) > 1 {
+			m.Better = words[1]
+		}
+		if len(words) > 2 {
+			m.Unit = words[2]
+		}
+		if m.Name == "" || m.Better != "" && m.Better != "lower" && m.Better != "higher" {
+			return nil, fmt.Errorf("--metric %s: write a field and its better direction, such as events_per_second:higher", text)
+		}
+		all = append(all, m)
+	}
+	return all, nil
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,16 +9,17 @@ import (
 	"strings"
 	"sync"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 	"tare/internal/workload"
 	"tare/internal/workload/parse"
 )
 
-// Tool returns a pack for the name of a tool: a workload pack (a built-in name or a
+// toolOf returns a pack for the name of a tool: a workload pack (a built-in name or a
 // file), of which the metrics and the parser are used, or a parser. Fields of a
 // parser are metrics if their unit implies which direction is better. metrics, if
 // any, replace those of the tool.
-func Tool(name string, metrics []workload.Metric) (workload.Pack, error) {
+func toolOf(name string, metrics []workload.Metric) (workload.Pack, error) {
 	pack, err := lookUp(name)
 	if err != nil {
 		return workload.Pack{}, err
@@ -26,7 +28,7 @@ func Tool(name string, metrics []workload.Metric) (workload.Pack, error) {
 		pack.Metrics, err = replaceMetrics(pack, metrics)
 	} else if len(pack.Metrics) == 0 {
 		err = fmt.Errorf("no field of parser %s has a unit that implies which direction is better: choose metrics with --metric NAME:lower or NAME:higher (fields: %s)",
-			pack.Parser.Name, fieldList(pack))
+			pack.Parser.Name, strings.Join(fieldNames(pack), ", "))
 	}
 	return pack, err
 }
@@ -61,12 +63,7 @@ func lookUp(name string) (workload.Pack, error) {
 // trim keeps the part of a pack that reads output, since it is unknown what ran.
 // Metrics that tare measures itself are not in any output.
 func trim(p workload.Pack) (workload.Pack, error) {
-	kept := workload.Pack{Name: p.Name, Title: p.Title, Stresses: p.Stresses, Parser: p.Parser}
-	for _, m := range p.Metrics {
-		if m.FromOutput() {
-			kept.Metrics = append(kept.Metrics, m)
-		}
-	}
+	kept := workload.Pack{Name: p.Name, Title: p.Title, Stresses: p.Stresses, Parser: p.Parser, Metrics: lists.Filter(p.Metrics, workload.Metric.FromOutput)}
 	none := p.Parser.Name == "" && len(p.Parser.Regex) == 0 && !p.Parser.JSON && !p.Parser.CSV
 	if len(kept.Metrics) == 0 || none {
 		return kept, fmt.Errorf("workload %s has no metric in the output of its tool: tare measures all of them itself, so nothing can be imported", p.Name)
@@ -136,15 +133,15 @@ func replaceMetrics(pack workload.Pack, wanted []workload.Metric) ([]workload.Me
 		for _, own := range pack.Metrics {
 			if own.Name == m.Name && m.Field == "" {
 				m.Field = own.Field
-				m.Unit, m.Better = orElse(m.Unit, own.Unit), orElse(m.Better, own.Better)
+				m.Unit, m.Better = cmp.Or(m.Unit, own.Unit), cmp.Or(m.Better, own.Better)
 			}
 		}
 		unit, known := fields[m.FieldName()]
 		if len(fields) > 0 && !known {
 			return nil, fmt.Errorf("metric %s: %s", m.Name, strictyaml.Unknown("field of parser "+pack.Parser.Name, m.FieldName(), fieldNames(pack)))
 		}
-		m.Unit = orElse(m.Unit, unit)
-		m.Better = orElse(m.Better, direction(m.Unit))
+		m.Unit = cmp.Or(m.Unit, unit)
+		m.Better = cmp.Or(m.Better, direction(m.Unit))
 		switch {
 		case m.Better != "lower" && m.Better != "higher" && m.Better != "":
 			return nil, fmt.Errorf("metric %s: better is %q, but must be lower or higher", m.Name, m.Better)
@@ -158,21 +155,12 @@ func replaceMetrics(pack workload.Pack, wanted []workload.Metric) ([]workload.Me
 	return all, nil
 }
 
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
-
 func fieldNames(p workload.Pack) []string {
 	if parser, ok := parse.Lookup(p.Parser.Name); ok {
 		return parser.FieldNames()
 	}
 	return nil
 }
-
-func fieldList(p workload.Pack) string { return strings.Join(fieldNames(p), ", ") }
 
 // exists is an error if a file does not exist or is a directory.
 func exists(path string) error {

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -40,7 +41,12 @@ func (e *InputError) Unwrap() error { return e.Err }
 // Import reads all input before it writes the run. The caller writes the reports and
 // the checksums.
 func (r *Request) Import(o Options) (*Result, error) {
-	contents, err := r.prepare()
+	var contents []*content
+	err := r.Check()
+	if err == nil {
+		r.Title = cmp.Or(r.Title, "imported "+r.Batches[0].Workload)
+		contents, err = r.readAll()
+	}
 	if err != nil {
 		return nil, &InputError{err}
 	}
@@ -48,16 +54,6 @@ func (r *Request) Import(o Options) (*Result, error) {
 		return r.into(o, contents)
 	}
 	return r.begin(o, contents)
-}
-
-func (r *Request) prepare() ([]*content, error) {
-	if err := r.Check(); err != nil {
-		return nil, err
-	}
-	if r.Title == "" {
-		r.Title = "imported " + r.Batches[0].Workload
-	}
-	return r.readAll()
 }
 
 func (r *Request) begin(o Options, contents []*content) (*Result, error) {
@@ -149,10 +145,10 @@ func wholeBefore(run *rundir.Run) error {
 
 // newTo refuses what the run already has.
 func newTo(run *rundir.Run, contents []*content) error {
-	ids := map[[2]string]rundir.Trial{}
+	ids := map[ofWorkload]rundir.Trial{}
 	for _, t := range run.Trials {
 		if t.Source != nil && t.Source.ID != "" {
-			ids[[2]string{t.Workload, t.Source.ID}] = t
+			ids[ofWorkload{t.Workload, t.Source.ID}] = t
 		}
 	}
 	for _, c := range contents {
@@ -162,7 +158,7 @@ func newTo(run *rundir.Run, contents []*content) error {
 			}
 		}
 		for n, one := range c.results {
-			if t, twice := ids[[2]string{c.batch.Workload, one.id}]; twice && one.id != "" {
+			if t, twice := ids[ofWorkload{c.batch.Workload, one.id}]; twice && one.id != "" {
 				return fmt.Errorf("result %d of %s is the same test as result %d of %s, reported by the other side: import the files of one side, or give each side its own workload name", n+1, c.Path, t.Source.Result, t.Source.File)
 			}
 		}
@@ -174,7 +170,7 @@ func newTo(run *rundir.Run, contents []*content) error {
 func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []rundir.Trial) error {
 	all := append(slices.Clone(had), b.trials...)
 	m.Import.Files = append(slices.Clone(m.Import.Files), b.files...)
-	m.Import.Machine = orElse(m.Import.Machine, r.Machine)
+	m.Import.Machine = cmp.Or(m.Import.Machine, r.Machine)
 	if r.Interleaved {
 		if err := contradicts(all); err != nil {
 			return err

@@ -12,13 +12,7 @@ import (
 )
 
 // Names lists the built-in studies.
-func Names() []string {
-	files, _ := fs.Glob(published.Files, "*.yaml")
-	for i := range files {
-		files[i] = strings.TrimSuffix(files[i], ".yaml")
-	}
-	return files
-}
+func Names() []string { return strictyaml.Names(published.Files) }
 
 // Builtin reads one of them.
 func Builtin(name string) (*Study, error) {

@@ -6,6 +6,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/papers/score"
+	"tare/internal/subject"
 )
 
 // Scored is a study's score sheets, printed and recomputed.
@@ -79,7 +80,7 @@ func (s *Study) figures() []score.Figure {
 				if !ok || cell.Empty || e.ID == s.Scores.Baseline {
 					continue
 				}
-				figure := score.Of(f.Table, f.ID, "", e.ID, cell.Value.value, base.Value.value)
+				figure := score.Of(subject.Place{Workload: f.Table}.In(e.ID).Of(f.ID), cell.Value.value, base.Value.value)
 				if ratio, ok := cell.Value.span().over(base.Value.span()); ok {
 					figure.Low, figure.High = ratio.low, ratio.high
 				}
@@ -92,31 +93,22 @@ func (s *Study) figures() []score.Figure {
 
 // score recomputes every score and every sum.
 func (s *Study) score() *Scored {
-	environments := lists.Map(s.Environments, func(e Environment) string { return e.ID })
-	sheet := score.Evaluate(s.profile(), environments, s.figures())
-	results := map[[2]string]*score.Result{}
-	for _, row := range sheet.Rows {
-		for _, c := range row.Cells {
-			results[[2]string{row.Feature.Name, c.Environment}] = c.Result
-		}
-	}
+	rows := score.Evaluate(s.profile(), s.ids(), s.figures()).Rows // one a feature, in the same order
 	scored := &Scored{Place: s.Scores.Place, Baseline: s.Scores.Baseline}
 	for _, g := range s.Scores.Groups {
 		group := ScoredGroup{Group: g}
 		printed, recomputed := map[string]int{}, map[string]int{}
 		for _, f := range g.Features {
 			feature := ScoredFeature{Feature: f}
-			for _, e := range s.Environments {
-				number, ok := f.Scores[e.ID]
-				result := results[[2]string{f.ID, e.ID}]
-				if !ok || result == nil {
-					continue
+			for _, c := range rows[0].Cells {
+				if number, ok := f.Scores[c.Environment]; ok && c.Result != nil {
+					cell := s.scoredCell(f, c.Environment, number, c.Result)
+					printed[c.Environment] += int(number.value)
+					recomputed[c.Environment] += cell.Recomputed
+					feature.Scores = append(feature.Scores, cell)
 				}
-				cell := s.scoredCell(f, e.ID, number, result)
-				printed[e.ID] += int(number.value)
-				recomputed[e.ID] += cell.Recomputed
-				feature.Scores = append(feature.Scores, cell)
 			}
+			rows = rows[1:]
 			group.Features = append(group.Features, feature)
 		}
 		for _, e := range s.Environments {

@@ -5,17 +5,13 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"tare/internal/base/lists"
 )
 
-// matching are the figures that a feature is about, in their order.
-func matching(f Feature, figures []Figure) []Figure {
-	var mine []Figure
-	for _, x := range figures {
-		if x.Metric == f.Metric && x.Workload == f.Workload && (f.Level == "" || glob(f.Level, x.Level)) {
-			mine = append(mine, x)
-		}
-	}
-	return mine
+// matches reports whether the feature is about a figure.
+func (f Feature) matches(x Figure) bool {
+	return x.Metric == f.Metric && x.Workload == f.Workload && (f.Level == "" || glob(f.Level, x.Level))
 }
 
 // glob reports whether text matches the pattern, in which * matches any text.
@@ -50,15 +46,7 @@ func levelsOf(figures []Figure) []string {
 
 // named leaves out the level of what is not swept.
 func named(levels []string) []string {
-	return slices.DeleteFunc(slices.Clone(levels), func(l string) bool { return l == "" })
-}
-
-func at(figures []Figure, environment, level string) (Figure, bool) {
-	i := slices.IndexFunc(figures, func(f Figure) bool { return f.Environment == environment && f.Level == level })
-	if i < 0 {
-		return Figure{}, false
-	}
-	return figures[i], true
+	return lists.Filter(levels, func(l string) bool { return l != "" })
 }
 
 // combine merges the figures of several levels into one. Its interval reaches from
@@ -71,15 +59,11 @@ func combine(f Feature, figures []Figure) (Figure, error) {
 	switch f.Combine {
 	case Worst:
 		pick = func(of func(Figure) float64) float64 {
-			worst := of(figures[0])
-			for _, x := range figures[1:] {
-				if f.AtMost != nil {
-					worst = max(worst, of(x))
-				} else {
-					worst = min(worst, of(x))
-				}
+			values := lists.Map(figures, of)
+			if f.AtMost != nil {
+				return slices.Max(values)
 			}
-			return worst
+			return slices.Min(values)
 		}
 	case Geometric:
 		pick = func(of func(Figure) float64) float64 {

@@ -75,15 +75,7 @@ func (p *Profile) Groups() []string {
 
 // Names are those of the built-in profiles.
 func Names() []string {
-	entries, err := profiles.Files.ReadDir(".")
-	if err != nil {
-		panic(err) // it is part of the program
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
-	}
-	return names
+	return strictyaml.Names(profiles.Files)
 }
 
 // Builtin is the built-in profile of this name.

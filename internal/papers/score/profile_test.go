@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tare/internal/base/strictyaml"
+	"tare/internal/subject"
 	"tare/internal/testing/schematest"
 	"tare/profiles"
 )
@@ -101,7 +102,7 @@ func TestTheSchemeOfKarnaGivesTheScoresThatItPrinted(t *testing.T) {
 		f := p.Features[at]
 		for i, e := range environments {
 			if row.values[i] > 0 {
-				figures = append(figures, Of(f.Workload, f.Metric, "", e, row.values[i], row.metal))
+				figures = append(figures, Of(subject.Place{Workload: f.Workload}.In(e).Of(f.Metric), row.values[i], row.metal))
 			}
 		}
 		want[row.feature] = row.scores

@@ -10,20 +10,19 @@
 package score
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
+
+	"tare/internal/base/lists"
+	"tare/internal/subject"
 )
 
-// Figure is one metric of one workload at one level, in one environment
-// relative to the baseline.
+// Figure is a figure of an environment relative to that of the baseline.
 type Figure struct {
-	Workload    string
-	Metric      string
-	Level       string // "clients=10"; "" where nothing is swept
-	Environment string
-
+	subject.Figure
 	Ratio     float64 // environment over baseline
 	Low, High float64 // its interval, also ratios; both 0 if there is none
 	Base      float64 // the value of the baseline, the weight in a mean over levels; 0 if unknown
@@ -32,8 +31,8 @@ type Figure struct {
 
 // Of is the figure of a value and the value of the baseline, without an interval,
 // as in a printed table.
-func Of(workload, metric, level, environment string, value, base float64) Figure {
-	f := Figure{Workload: workload, Metric: metric, Level: level, Environment: environment, Base: base, Ratio: value / base}
+func Of(s subject.Figure, value, base float64) Figure {
+	f := Figure{Figure: s, Base: base, Ratio: value / base}
 	if !(base > 0) || !(value >= 0) || math.IsInf(value, 0) {
 		f.Missing = fmt.Sprintf("%g against %g has no ratio", value, base)
 	}
@@ -135,7 +134,7 @@ func Evaluate(p *Profile, environments []string, figures []Figure) Sheet {
 	s := Sheet{Name: p.Name, Title: p.Title, Environments: environments}
 	for _, f := range p.Features {
 		row := Row{Feature: f}
-		mine := matching(f, figures)
+		mine := lists.Filter(figures, f.matches)
 		levels := levelsOf(mine)
 		for _, e := range environments {
 			row.Cells = append(row.Cells, f.rate(e, levels, mine))
@@ -166,20 +165,26 @@ func (f Feature) rate(environment string, levels []string, figures []Figure) Cel
 		return cell
 	}
 	var found []Figure
-	var lacks lacking
+	var lacking []string // levels
+	reason := ""
 	for _, level := range levels {
-		figure, ok := at(figures, environment, level)
-		if !ok {
-			lacks.add(level, "")
-			continue
+		switch figure := lists.Find(figures, func(f *Figure) bool { return f.Environment == environment && f.Level == level }); {
+		case figure == nil:
+			lacking = append(lacking, level)
+		case figure.Missing != "":
+			lacking, reason = append(lacking, level), cmp.Or(reason, figure.Missing)
+		default:
+			found = append(found, *figure)
 		}
-		if figure.Missing != "" {
-			lacks.add(level, figure.Missing)
-			continue
-		}
-		found = append(found, figure)
 	}
-	if cell.Missing = lacks.String(); cell.Missing != "" {
+	if len(lacking) > 0 {
+		cell.Missing = "no value"
+		if lacking = named(lacking); len(lacking) > 0 {
+			cell.Missing += " at " + strings.Join(lacking, ", ")
+		}
+		if reason != "" {
+			cell.Missing += ": " + reason
+		}
 		return cell
 	}
 	all, err := combine(f, found)
@@ -227,33 +232,6 @@ func (f Feature) scoreOf(ratio float64) int {
 
 // Best is the highest score of the feature.
 func (f Feature) Best() int { return len(f.AtLeast) + len(f.AtMost) }
-
-// lacking collects the levels without a value.
-type lacking struct {
-	levels []string
-	reason string
-}
-
-func (l *lacking) add(level, reason string) {
-	l.levels = append(l.levels, level)
-	if l.reason == "" {
-		l.reason = reason
-	}
-}
-
-func (l lacking) String() string {
-	if len(l.levels) == 0 {
-		return ""
-	}
-	text := "no value"
-	if levels := named(l.levels); len(levels) > 0 {
-		text += " at " + strings.Join(levels, ", ")
-	}
-	if l.reason != "" {
-		text += ": " + l.reason
-	}
-	return text
-}
 
 func (s Sheet) standings() []Standing {
 	asked := false

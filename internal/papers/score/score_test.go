@@ -11,7 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/base/quantity"
+	"tare/internal/subject"
 )
+
+// about is a metric of workload w at a level in an environment.
+func about(metric, level, environment string) subject.Figure {
+	return subject.Place{Workload: "w", Level: level}.In(environment).Of(metric)
+}
 
 // load reads a profile that must be right.
 func load(t *testing.T, text string) *Profile {
@@ -41,7 +47,7 @@ func TestAThresholdThatIsJustMetCounts(t *testing.T) {
 		{"rate", 80, 100, 3}, {"rate", 90, 100, 4}, {"rate", 500, 100, 4}, {"rate", 0, 100, 0},
 		{"time", 1.4001, 1, 0}, {"time", 1.4, 1, 1}, {"time", 1.3, 1, 2}, {"time", 0.12, 0.1, 3}, {"time", 1.1, 1, 4}, {"time", 0.2, 1, 4},
 	} {
-		s := Evaluate(p, []string{"e"}, []Figure{Of("w", c.metric, "", "e", c.value, c.base)})
+		s := Evaluate(p, []string{"e"}, []Figure{Of(about(c.metric, "", "e"), c.value, c.base)})
 		row := s.Rows[0]
 		if c.metric == "time" {
 			row = s.Rows[1]
@@ -55,8 +61,8 @@ func TestAThresholdThatIsJustMetCounts(t *testing.T) {
 func TestAMissingFigureHasNoScoreAndAReason(t *testing.T) {
 	p := load(t, twoFeatures)
 	figures := []Figure{
-		Of("w", "rate", "", "a", 95, 100), Of("w", "time", "", "a", 1, 1),
-		Of("w", "rate", "", "b", 95, 100), {Workload: "w", Metric: "time", Environment: "b", Missing: "it crashed"},
+		Of(about("rate", "", "a"), 95, 100), Of(about("time", "", "a"), 1, 1),
+		Of(about("rate", "", "b"), 95, 100), {Figure: about("time", "", "b"), Missing: "it crashed"},
 	}
 	s := Evaluate(p, []string{"a", "b", "c"}, figures)
 	if cell := s.Rows[1].Cells[1]; cell.Result != nil || cell.Missing != "no value: it crashed" {
@@ -88,7 +94,7 @@ func TestAMissingFigureHasNoScoreAndAReason(t *testing.T) {
 func TestOverlappingRangesAreATieAndApartAreNot(t *testing.T) {
 	p := load(t, twoFeatures)
 	figure := func(e string, ratio, low, high float64) Figure {
-		return Figure{Workload: "w", Metric: "rate", Environment: e, Ratio: ratio, Low: low, High: high}
+		return Figure{Figure: about("rate", "", e), Ratio: ratio, Low: low, High: high}
 	}
 	s := Evaluate(p, []string{"sure", "wide", "low"}, []Figure{
 		figure("sure", .95, .92, .97), figure("wide", .75, .65, .91), figure("low", .5, .4, .55)})
@@ -119,7 +125,7 @@ func TestOverlappingRangesAreATieAndApartAreNot(t *testing.T) {
 
 func TestAnIntervalWithoutABoundAllowsEveryScore(t *testing.T) {
 	p := load(t, twoFeatures)
-	s := Evaluate(p, []string{"e"}, []Figure{{Workload: "w", Metric: "rate", Environment: "e", Ratio: .75, Low: 0, High: math.Inf(1)}})
+	s := Evaluate(p, []string{"e"}, []Figure{{Figure: about("rate", "", "e"), Ratio: .75, Low: 0, High: math.Inf(1)}})
 	if r := s.Rows[0].Cells[0].Result; r.Least != 0 || r.Most != 4 {
 		t.Errorf("%+v", r)
 	}
@@ -131,9 +137,9 @@ func TestAnIntervalWithoutABoundAllowsEveryScore(t *testing.T) {
 func TestLevelsAreCombinedAsTheProfileSays(t *testing.T) {
 	// The baseline's figures are 100 and 300, the environment's 50 and 300.
 	figures := []Figure{
-		{Workload: "w", Metric: "rate", Level: "threads=1,x=a", Environment: "e", Ratio: .5, Low: .4, High: .6, Base: 100},
-		{Workload: "w", Metric: "rate", Level: "threads=8,x=a", Environment: "e", Ratio: 1, Low: .9, High: 1.1, Base: 300},
-		{Workload: "w", Metric: "rate", Level: "threads=8,x=b", Environment: "e", Ratio: .01, Base: 300},
+		{Figure: about("rate", "threads=1,x=a", "e"), Ratio: .5, Low: .4, High: .6, Base: 100},
+		{Figure: about("rate", "threads=8,x=a", "e"), Ratio: 1, Low: .9, High: 1.1, Base: 300},
+		{Figure: about("rate", "threads=8,x=b", "e"), Ratio: .01, Base: 300},
 	}
 	for combine, want := range map[string][3]float64{
 		"mean": {350. / 400, .1 + .675, .15 + .825}, "geometric": {math.Sqrt(.5), math.Sqrt(.36), math.Sqrt(.66)}, "worst": {.5, .4, .6},
@@ -152,7 +158,7 @@ func TestTheWorstOfTimesIsTheLongest(t *testing.T) {
 	p := load(t, `
 profile: levels
 features: [{name: time, workload: w, metric: time, combine: worst, at_most: [110%]}]`)
-	s := Evaluate(p, []string{"e"}, []Figure{Of("w", "time", "1", "e", 1, 1), Of("w", "time", "2", "e", 2, 1)})
+	s := Evaluate(p, []string{"e"}, []Figure{Of(about("time", "1", "e"), 1, 1), Of(about("time", "2", "e"), 2, 1)})
 	if r := s.Rows[0].Cells[0].Result; r.Ratio != 2 || r.Score != 0 || r.Interval != nil {
 		t.Errorf("%+v", r)
 	}
@@ -162,7 +168,7 @@ func TestALevelThatOthersHaveMustBeThere(t *testing.T) {
 	p := load(t, `
 profile: levels
 features: [{name: rate, workload: w, metric: rate, at_least: [50%]}]`)
-	s := Evaluate(p, []string{"a", "b"}, []Figure{Of("w", "rate", "n=1", "a", 1, 1), Of("w", "rate", "n=2", "a", 1, 1), Of("w", "rate", "n=1", "b", 1, 1)})
+	s := Evaluate(p, []string{"a", "b"}, []Figure{Of(about("rate", "n=1", "a"), 1, 1), Of(about("rate", "n=2", "a"), 1, 1), Of(about("rate", "n=1", "b"), 1, 1)})
 	if s.Rows[0].Cells[0].Result == nil || s.Rows[0].Cells[1].Missing != "no value at n=2" {
 		t.Errorf("%+v", s.Rows[0].Cells)
 	}
@@ -176,9 +182,9 @@ features:
   - {name: rate, importance: mandatory, workload: w, metric: rate, at_least: [60%, 70%, 80%, 90%], minimum: 3}
   - {name: time, importance: nice, workload: w, metric: time, at_most: [110%], weight: 0.5}`)
 	figure := func(e string, low, high float64) Figure {
-		return Figure{Workload: "w", Metric: "rate", Environment: e, Ratio: (low + high) / 2, Low: low, High: high}
+		return Figure{Figure: about("rate", "", e), Ratio: (low + high) / 2, Low: low, High: high}
 	}
-	s := Evaluate(p, []string{"good", "bad", "unsure", "absent"}, []Figure{figure("good", .81, .95), figure("bad", .5, .79), figure("unsure", .75, .85), Of("w", "time", "", "good", 1, 1)})
+	s := Evaluate(p, []string{"good", "bad", "unsure", "absent"}, []Figure{figure("good", .81, .95), figure("bad", .5, .79), figure("unsure", .75, .85), Of(about("time", "", "good"), 1, 1)})
 	var got []string
 	for _, x := range s.Standings {
 		got = append(got, string(x.Acceptable()))
@@ -224,7 +230,7 @@ func anyFigures(t *rapid.T, p *Profile, environments []string) []Figure {
 				if rapid.IntRange(0, 9).Draw(t, "absent") == 0 {
 					continue
 				}
-				x := Figure{Workload: f.Workload, Metric: f.Metric, Level: fmt.Sprint("l=", level), Environment: e,
+				x := Figure{Figure: subject.Place{Workload: f.Workload, Level: fmt.Sprint("l=", level)}.In(e).Of(f.Metric),
 					Ratio: rapid.Float64Range(.01, 3).Draw(t, "ratio"), Base: rapid.Float64Range(.1, 100).Draw(t, "base")}
 				if rapid.IntRange(0, 4).Draw(t, "bounded") > 0 {
 					x.Low, x.High = x.Ratio*rapid.Float64Range(.2, 1).Draw(t, "low"), x.Ratio*rapid.Float64Range(1, 3).Draw(t, "high")

@@ -1,6 +1,6 @@
 package score
 
-import "slices"
+import "tare/internal/base/lists"
 
 // Sum is the sum of the weighted scores of a group of features, or of all.
 type Sum struct {
@@ -59,12 +59,9 @@ func (s *span) add(weight float64, r *Result) {
 
 func (s Sheet) sum(group string, member func(Feature) bool) Sum {
 	sum := Sum{Group: group}
-	var rows []Row
-	for _, r := range s.Rows {
-		if member(r.Feature) {
-			rows = append(rows, r)
-			sum.Best += r.Feature.Weight * float64(r.Feature.Best())
-		}
+	rows := lists.Filter(s.Rows, func(r Row) bool { return member(r.Feature) })
+	for _, r := range rows {
+		sum.Best += r.Feature.Weight * float64(r.Feature.Best())
 	}
 	for i, e := range s.Environments {
 		cell := SumCell{Environment: e}
@@ -139,5 +136,5 @@ func (s Sum) place(environment string) [2]int {
 
 // Ties returns the pairs whose ranges overlap.
 func (s Sum) Ties() []Pair {
-	return slices.DeleteFunc(slices.Clone(s.Pairs), func(p Pair) bool { return p.Relation != Tie })
+	return lists.Filter(s.Pairs, func(p Pair) bool { return p.Relation == Tie })
 }

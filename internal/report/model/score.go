@@ -33,7 +33,7 @@ func Score(in Input, p *score.Profile) score.Sheet {
 
 // rated converts a contrast to a figure of a profile.
 func rated(c *verdict.Contrast) score.Figure {
-	f := score.Figure{Workload: c.Workload, Metric: c.Metric, Level: c.Level, Environment: c.Environment, Base: c.Base.Median}
+	f := score.Figure{Figure: c.Figure(), Base: c.Base.Median}
 	switch {
 	case c.NoRatio():
 		f.Missing = NoRatioReason(c)
