@@ -241,8 +241,9 @@ func (a *App) removeBySignal(directory string) {
 
 func newRerunCommand(app *App) *cobra.Command {
 	var (
-		o    run.Options
-		show displayFlags
+		out      string
+		anyImage bool
+		show     displayFlags
 	)
 	command := &cobra.Command{
 		Use:   "rerun FILE|RUN",
@@ -257,19 +258,19 @@ tare compare shows afterwards what differs between the two runs.`,
   tare compare theirs.tare.tar.zst mine`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			return rerun(command.Context(), app, args[0], o, show)
+			return rerun(command.Context(), app, args[0], out, anyImage, show)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&o.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
-	flags.BoolVar(&o.AnyImage, "any-image", false, "run images of other digests, too")
+	flags.StringVarP(&out, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
+	flags.BoolVar(&anyImage, "any-image", false, "run images of other digests, too")
 	show.add(flags)
 	show.addListen(flags)
 	app.addNoWait(flags)
 	return command
 }
 
-func rerun(ctx context.Context, app *App, name string, o run.Options, show displayFlags) error {
+func rerun(ctx context.Context, app *App, name, out string, anyImage bool, show displayFlags) error {
 	r, err := openRun(app, name)
 	if err != nil {
 		return err
@@ -278,7 +279,8 @@ func rerun(ctx context.Context, app *App, name string, o run.Options, show displ
 		return badInput("%s was imported from output of other tools: there is nothing that tare could run again", name)
 	}
 	plan := *r.Plan
-	o.Home, o.Version, o.Command, o.Plan, o.Images = app.Home, app.Version, app.Args, &plan, r.Manifest.AllImages()
+	o := app.runOptions(&plan)
+	o.Directory, o.AnyImage, o.Images = out, anyImage, r.Manifest.AllImages()
 	if err := run.Check(o); err != nil {
 		return inputError(err)
 	}

@@ -22,7 +22,7 @@ func newBenchCommand(app *App) *cobra.Command {
 	var (
 		b       bench.Options
 		seed    uint64
-		o       run.Options
+		out     string
 		show    displayFlags
 		exports exportFlags
 	)
@@ -76,7 +76,8 @@ The command is not run in a shell. To use one:
 			for _, remark := range append(remarks, b.Remarks()...) {
 				app.say("%s", remark)
 			}
-			o.Home, o.Version, o.Command, o.Plan = app.Home, app.Version, app.Args, plan
+			o := app.runOptions(plan)
+			o.Directory = out
 			return runBench(command.Context(), app, o, show, exports)
 		},
 	}
@@ -102,7 +103,7 @@ The command is not run in a shell. To use one:
 	flags.StringVar(&b.Input, "input", "", "`file` that is copied into each instance (/data/input) and is the command's standard input")
 	flags.StringArrayVar(&b.Secrets, "secret", nil, "environment `variable` of the commands with a secret value: NAME has that of tare's own, NAME=FILE that of a file")
 	flags.Uint64Var(&seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
-	flags.StringVarP(&o.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
+	flags.StringVarP(&out, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
 	exports.add(flags)
 	show.add(flags)
 	show.addListen(flags)

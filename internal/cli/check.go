@@ -69,12 +69,7 @@ none is broken and one is undecided.`,
 			if err := writeSheet(&b, sheet, format, terminalOptions(app.Stdout, false).Width); err != nil {
 				return err
 			}
-			if out == "-" {
-				_, err = app.Stdout.Write(b.Bytes())
-			} else if err = writeFile(out, b.Bytes()); err != nil {
-				return fmt.Errorf("write the check to %s: %w; choose another file with --out", out, bounded.Cause(err))
-			}
-			if err != nil {
+			if err := app.deliver(out, "check", b.Bytes()); err != nil {
 				return err
 			}
 			return statusOf(sheet)

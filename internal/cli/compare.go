@@ -54,7 +54,7 @@ CI systems make of the files of a job.`,
 }
 
 func openRun(app *App, name string) (*rundir.Run, error) {
-	directory, err := findRun(app, name)
+	directory, err := app.find(name)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"tare/internal/base/term"
 	"tare/internal/environment"
-	"tare/internal/run"
 	"tare/internal/run/doctor"
 	"tare/internal/study"
 )
@@ -44,7 +43,7 @@ allows in at most 5% of such runs.`,
 			if err != nil {
 				return err
 			}
-			return execute(command.Context(), app, run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan}, displayFlags{})
+			return execute(command.Context(), app, app.runOptions(plan), displayFlags{})
 		},
 	}
 	command.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
@@ -57,6 +56,11 @@ allows in at most 5% of such runs.`,
 func printDoctor(app *App, found doctor.Report) {
 	width := terminalOptions(app.Stdout, false).Width
 	rows := [][]string{{"ENVIRONMENT", "STATE", "FINDINGS"}}
+	fix := func(f environment.Finding) {
+		if f.Fix != "" {
+			rows = append(rows, []string{"", "", "  fix: " + f.Fix})
+		}
+	}
 	for _, e := range found.Environments {
 		name := e.Kind
 		if e.Label != "" {
@@ -65,9 +69,7 @@ func printDoctor(app *App, found doctor.Report) {
 		rows = append(rows, []string{name, string(e.State), e.About})
 		for _, f := range e.Findings {
 			rows = append(rows, []string{"", "", findingLine(f)})
-			if f.Fix != "" {
-				rows = append(rows, []string{"", "", "  fix: " + f.Fix})
-			}
+			fix(f)
 		}
 	}
 	term.Table(app.Stdout, width, rows)
@@ -75,17 +77,14 @@ func printDoctor(app *App, found doctor.Report) {
 	rows = [][]string{{"MEASURING", "STATE", "FINDING"}}
 	for _, f := range found.Noise {
 		rows = append(rows, []string{f.What, state(f), f.Reason})
-		if f.Fix != "" {
-			rows = append(rows, []string{"", "", "  fix: " + f.Fix})
-		}
+		fix(f)
 	}
 	term.Table(app.Stdout, width, rows)
 }
 
 // findingLine is a requirement with its state.
 func findingLine(f environment.Finding) string {
-	sign := map[environment.State]string{environment.Usable: "ok", environment.Caveat: "caveat", environment.Missing: "missing"}[f.State]
-	text := sign + ": " + f.What
+	text := state(f) + ": " + f.What
 	if f.Reason != "" {
 		text += ": " + f.Reason
 	}

@@ -33,61 +33,52 @@ type entry struct {
 	About string `json:"about"`
 }
 
-func entries(sort string, list []entry) listing {
-	rows := [][]string{{strings.ToUpper(sort), ""}}
-	for _, e := range list {
-		rows = append(rows, []string{e.Name, e.About})
+// described lists the things of a sort with what they are.
+func described(sort string, names []string, about func(name string) (string, error)) func() (listing, error) {
+	return func() (listing, error) {
+		list, rows := []entry{}, [][]string{{strings.ToUpper(sort), ""}}
+		for _, name := range names {
+			text, err := about(name)
+			if err != nil {
+				return listing{}, err
+			}
+			list, rows = append(list, entry{name, text}), append(rows, []string{name, text})
+		}
+		return listing{list, rows}, nil
 	}
-	return listing{list, rows}
 }
 
 // listings are the lists of `tare ls`, by their names.
 func listings(app *App, width int) map[string]func() (listing, error) {
 	return map[string]func() (listing, error){
-		"runs": func() (listing, error) { return listRuns(app, width) },
-		"environments": func() (listing, error) {
-			list := []entry{}
-			for _, kind := range environment.Kinds() {
-				r, _ := environment.Lookup(kind)
-				list = append(list, entry{kind, r.About})
-			}
-			return entries("environments", list), nil
-		},
-		"workloads": func() (listing, error) {
-			list := []entry{}
-			for _, name := range workload.Names() {
-				pack, err := workload.Builtin(name)
-				if err != nil {
-					return listing{}, err
-				}
-				list = append(list, entry{name, pack.Title + "; stresses " + pack.Stresses})
-			}
-			return entries("workloads", list), nil
-		},
-		"studies": func() (listing, error) {
-			list := []entry{}
-			for _, name := range study.Names() {
-				plan, err := resolve(name, study.Overrides{})
-				if err != nil {
-					return listing{}, err
-				}
-				// A heading in a report begins with the name, which is the first column here.
-				list = append(list, entry{name, strings.TrimPrefix(plan.Study, name+": ")})
-			}
-			return entries("studies", list), nil
-		},
-		"profiles": func() (listing, error) {
-			list := []entry{}
-			for _, name := range score.Names() {
-				p, err := score.Builtin(name)
-				if err != nil {
-					return listing{}, err
-				}
-				list = append(list, entry{name, p.Title})
-			}
-			return entries("profiles", list), nil
-		},
+		"runs":   func() (listing, error) { return listRuns(app, width) },
 		"images": func() (listing, error) { return listImages(app) },
+		"environments": described("environments", environment.Kinds(), func(kind string) (string, error) {
+			r, _ := environment.Lookup(kind)
+			return r.About, nil
+		}),
+		"workloads": described("workloads", workload.Names(), func(name string) (string, error) {
+			pack, err := workload.Builtin(name)
+			if err != nil {
+				return "", err
+			}
+			return pack.Title + "; stresses " + pack.Stresses, nil
+		}),
+		"studies": described("studies", study.Names(), func(name string) (string, error) {
+			plan, err := resolve(name, study.Overrides{})
+			if err != nil {
+				return "", err
+			}
+			// A heading in a report begins with the name, which is the first column here.
+			return strings.TrimPrefix(plan.Study, name+": "), nil
+		}),
+		"profiles": described("profiles", score.Names(), func(name string) (string, error) {
+			p, err := score.Builtin(name)
+			if err != nil {
+				return "", err
+			}
+			return p.Title, nil
+		}),
 	}
 }
 
@@ -103,7 +94,9 @@ func newListCommand(app *App) *cobra.Command {
 		ValidArgs: sorts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			width := terminalOptions(app.Stdout, false).Width
-			known, all := listings(app, width), map[string]listing{}
+			known, things := listings(app, width), map[string]any{}
+			var shown []string
+			lists := map[string]listing{}
 			for _, sort := range sorts {
 				if len(args) == 1 && args[0] != sort {
 					continue
@@ -112,30 +105,21 @@ func newListCommand(app *App) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("list the %s: %w", sort, err)
 				}
-				all[sort] = list
+				shown, lists[sort], things[sort] = append(shown, sort), list, list.things
 			}
 			if asJSON {
-				things := map[string]any{}
-				for sort, list := range all {
-					things[sort] = list.things
-				}
 				return printJSON(app.Stdout, things)
 			}
-			first := true
-			for _, sort := range sorts {
-				list, asked := all[sort]
-				if !asked {
-					continue
-				}
-				if !first {
+			for i, sort := range shown {
+				if i > 0 {
 					fmt.Fprintln(app.Stdout)
 				}
-				first = false
-				none := len(list.rows) == 1
+				rows := lists[sort].rows
+				none := len(rows) == 1
 				if none {
-					list.rows = [][]string{{strings.ToUpper(sort), ""}, {"(none)", ""}}
+					rows = [][]string{{strings.ToUpper(sort), ""}, {"(none)", ""}}
 				}
-				term.Table(app.Stdout, width, list.rows)
+				term.Table(app.Stdout, width, rows)
 				if elsewhere := run.RootsRuns(app.Home); none && sort == "runs" && elsewhere != "" {
 					app.say("%s", elsewhere)
 				}
@@ -196,7 +180,7 @@ environment, or the commands and metrics of a workload.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			name := args[0]
-			if directory, err := findRun(app, name); err == nil || archive.Is(name) {
+			if directory, err := app.find(name); err == nil || archive.Is(name) {
 				if err != nil {
 					return err
 				}

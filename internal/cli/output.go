@@ -10,9 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
+	"tare/internal/base/bounded"
 	"tare/internal/base/term"
+	"tare/internal/metrics/exporter"
 	"tare/internal/run"
+	"tare/internal/run/progress"
 	"tare/internal/rundir"
+	"tare/internal/study"
 )
 
 // maxMessage is the longest message that is printed: it may quote what somebody else
@@ -72,6 +78,23 @@ func writeWith(path string, data []byte, mode fs.FileMode) error {
 	return rundir.Replace(filepath.Dir(path), filepath.Base(path), data, mode)
 }
 
+// deliver writes what a command made to the file of --out, - for stdout. what names it.
+func (a *App) deliver(out, what string, data []byte) error {
+	if out == "-" {
+		_, err := a.Stdout.Write(data)
+		return err
+	}
+	if err := writeFile(out, data); err != nil {
+		return fmt.Errorf("write the %s to %s: %w; choose another file with --out", what, out, bounded.Cause(err))
+	}
+	return nil
+}
+
+// runOptions are those of a run of a plan; nil is that of the run's directory.
+func (a *App) runOptions(plan *study.Plan) run.Options {
+	return run.Options{Home: a.Home, Version: a.Version, Command: a.Args, Plan: plan}
+}
+
 func printJSON(w io.Writer, value any) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
@@ -81,4 +104,66 @@ func printJSON(w io.Writer, value any) error {
 // joined joins the words that are not empty.
 func joined(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+}
+
+// displayFlags choose how a run shows its progress.
+type displayFlags struct {
+	quiet, json bool
+	listen      string // an address; "" for none
+}
+
+func (d *displayFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVarP(&d.quiet, "quiet", "q", false, "print only the result")
+	flags.BoolVar(&d.json, "json", false, "print events as lines of JSON instead of text")
+}
+
+// display shows progress on stderr, so that a pipe gets the result alone. JSON
+// events are the result, so they go to stdout.
+func (d displayFlags) display(app *App) progress.Display {
+	switch {
+	case d.json:
+		return progress.JSON(app.Stdout)
+	case d.quiet:
+		return progress.Quiet{}
+	}
+	return progress.New(app.Stderr)
+}
+
+func (d *displayFlags) addListen(flags *pflag.FlagSet) {
+	flags.Var((*listenAddress)(&d.listen), "listen", "serve metrics of the run for Prometheus on this `address`, such as 127.0.0.1:9464")
+}
+
+// listenAddress is checked with the flags, also where nothing is started.
+type listenAddress string
+
+func (a *listenAddress) Set(text string) error {
+	*a = listenAddress(text)
+	return exporter.CheckAddress(text)
+}
+
+func (a *listenAddress) String() string { return string(*a) }
+func (a *listenAddress) Type() string   { return "string" }
+
+// serve serves the metrics of a run with --listen, from before the run starts until
+// stop is called.
+func (d displayFlags) serve(app *App, o *run.Options) (stop func(), err error) {
+	if d.listen == "" {
+		return func() {}, nil
+	}
+	l, err := exporter.Listen(d.listen, app.Version)
+	if err != nil {
+		return nil, badInput("--listen: %w", err)
+	}
+	line := fmt.Sprintf("metrics of the run: http://%s/metrics", l.Address())
+	if !l.Local() {
+		line += " (reachable from other machines, without authentication)"
+	}
+	app.say("%s", line)
+	shown := o.Events
+	o.Watch = l.Watch
+	o.Events = func(e run.Event) {
+		l.Update(e)
+		shown(e)
+	}
+	return func() { l.Close() }, nil
 }

@@ -95,7 +95,7 @@ Exit status:
 // fingerprinted is a run with fingerprints: an existing one, or one of a study that
 // takes only fingerprints.
 func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*rundir.Run, error) {
-	if directory, err := findRun(app, name); err == nil || archive.Is(name) {
+	if directory, err := app.find(name); err == nil || archive.Is(name) {
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func fingerprinted(ctx context.Context, app *App, name string, over study.Overri
 
 // take takes the fingerprints of a plan and shows its progress on stderr.
 func take(ctx context.Context, app *App, plan *study.Plan) (*rundir.Run, error) {
-	o := run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan}
+	o := app.runOptions(plan)
 	if err := run.Check(o); err != nil {
 		return nil, inputError(err)
 	}

@@ -94,7 +94,7 @@ bytes.`,
 
 // openReport reads and evaluates a run.
 func openReport(app *App, name string) (model.Input, error) {
-	directory, err := findRun(app, name)
+	directory, err := app.find(name)
 	if err != nil {
 		return model.Input{}, err
 	}
@@ -105,15 +105,9 @@ func openReport(app *App, name string) (model.Input, error) {
 	return in, inputError(err)
 }
 
-// findRun finds the directory of a run by its path, or by its name below the home.
-// An archive is unpacked.
-func findRun(app *App, name string) (string, error) {
-	return app.find(name)
-}
-
 // findOwnRun finds the directory of a run that is going to be written to.
 func findOwnRun(app *App, name string) (string, error) {
-	directory, err := findRun(app, name)
+	directory, err := app.find(name)
 	if err != nil {
 		return "", err
 	}
@@ -193,12 +187,12 @@ func writeReport(app *App, in model.Input, format report.Format, out string, all
 	if err := format.Write(&text, in, model.Options{All: all}); err != nil {
 		return err
 	}
-	write := writeFile
 	if within {
-		write = func(string, []byte) error { return rundir.Replace(in.Directory, format.File, text.Bytes(), 0o644) }
-	}
-	if err := write(out, text.Bytes()); err != nil {
-		return fmt.Errorf("write the report to %s: %w; choose another file with --out", out, bounded.Cause(err))
+		if err := rundir.Replace(in.Directory, format.File, text.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write the report to %s: %w; choose another file with --out", out, bounded.Cause(err))
+		}
+	} else if err := app.deliver(out, "report", text.Bytes()); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintln(app.Stdout, out)
 	return err

@@ -27,26 +27,29 @@ is the digest of one image, as "tare ls images" prints it. FILE must not exist.
   ctr -n k8s.io images import image.tar      (on each node, with containerd)`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
-			return inputError(save(command.Context(), app, args[0], args[1]))
+			return save(command.Context(), app, args[0], args[1])
 		},
 	}
 }
 
 func save(ctx context.Context, app *App, what, file string) error {
-	plan, err := studyToSave(what)
-	if err != nil {
-		return err
+	var plan *study.Plan // of a study; an image has none
+	if !strings.HasPrefix(what, "sha256:") {
+		var err error
+		if plan, err = resolve(what, study.Overrides{}); err != nil {
+			return err
+		}
 	}
 	if _, err := os.Lstat(file); err == nil {
-		return &run.InputError{Err: fmt.Errorf("%s exists: name another file, or remove it", file)}
+		return badInput("%s exists: name another file, or remove it", file)
 	}
 	images, err := imagesToSave(ctx, app, plan, what)
 	if err != nil {
-		return err
+		return inputError(err)
 	}
 	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return &run.InputError{Err: fmt.Errorf("writing the archive: %w", err)}
+		return badInput("writing the archive: %w", err)
 	}
 	if err := errors.Join(image.WriteArchive(ctx, to, images...), to.Close()); err != nil {
 		return errors.Join(err, os.Remove(file))
@@ -57,21 +60,13 @@ func save(ctx context.Context, app *App, what, file string) error {
 	return nil
 }
 
-// studyToSave is the plan of a study, or nil for the digest of an image.
-func studyToSave(what string) (*study.Plan, error) {
-	if strings.HasPrefix(what, "sha256:") {
-		return nil, nil
-	}
-	return resolve(what, study.Overrides{})
-}
-
 func imagesToSave(ctx context.Context, app *App, plan *study.Plan, digest string) ([]*image.Image, error) {
 	if plan != nil {
 		return run.MakeImages(ctx, app.Home, plan, func(line string) { fmt.Fprintln(app.Stderr, line) })
 	}
 	img, err := image.Existing(run.Images(app.Home)).Stored(digest)
 	if named := (*image.PrefixError)(nil); errors.As(err, &named) {
-		return nil, &run.InputError{Err: err}
+		return nil, badInput("%w", err)
 	}
 	return []*image.Image{img}, err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/internal/base/bounded"
 	"tare/internal/papers/score"
 	"tare/internal/report"
 	"tare/internal/report/model"
@@ -61,12 +60,8 @@ the format.`,
 			if err != nil {
 				return err
 			}
-			if out == "-" {
-				_, err = app.Stdout.Write(text.Bytes())
+			if err := app.deliver(out, "score sheet", text.Bytes()); err != nil || out == "-" {
 				return err
-			}
-			if err := writeFile(out, text.Bytes()); err != nil {
-				return fmt.Errorf("write the score sheet to %s: %w; choose another file with --out", out, bounded.Cause(err))
 			}
 			_, err = fmt.Fprintln(app.Stdout, out)
 			return err

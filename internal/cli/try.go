@@ -26,7 +26,7 @@ import (
 // tryFlags are the flags of tare try.
 type tryFlags struct {
 	options try.Options
-	run     run.Options
+	out     string
 	seed    uint64
 	save    string
 	secrets []string
@@ -84,7 +84,7 @@ that the image's command takes; or the file of a pack of your own.`,
 	flags.Uint64Var(&f.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVar(&f.save, "save", "", "write the study to this `file`, which `tare run` takes")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "start the image once for the guesses, print the plan, and measure nothing")
-	flags.StringVarP(&f.run.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/try-NAME-TIME)")
+	flags.StringVarP(&f.out, "out", "o", "", "`directory` of the run (default: HOME/runs/try-NAME-TIME)")
 	f.show.add(flags)
 	f.show.addListen(flags)
 	app.addNoWait(flags)
@@ -132,8 +132,8 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 		printGuesses(app, made)
 		return nil
 	}
-	o := f.run
-	o.Home, o.Version, o.Command, o.Plan = app.Home, app.Version, app.Args, made.Plan
+	o := app.runOptions(made.Plan)
+	o.Directory = f.out
 	result, err := executeShown(ctx, app, &o, f.show, display)
 	if err != nil {
 		return err
@@ -172,9 +172,10 @@ func (f *tryFlags) visit(ctx context.Context, app *App, display progress.Display
 	if err != nil {
 		return nil, badInput("%w", err)
 	}
-	o := run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan, Events: display.Event}
+	o := app.runOptions(plan)
+	o.Events = display.Event
 	check := o
-	check.Directory = f.run.Directory
+	check.Directory = f.out
 	if err = run.Check(check); err == nil {
 		err = app.alone(ctx, plan.Name)
 	}

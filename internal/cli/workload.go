@@ -13,7 +13,6 @@ import (
 
 	"tare/internal/base/term"
 	"tare/internal/report/model"
-	"tare/internal/run"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -105,7 +104,7 @@ func (c checkOptions) plan(pack *workload.Pack) (*study.Plan, error) {
 }
 
 func (c checkOptions) run(ctx context.Context, app *App, plan *study.Plan, show displayFlags) error {
-	o := run.Options{Home: app.Home, Version: app.Version, Command: app.Args, Plan: plan}
+	o := app.runOptions(plan)
 	result, err := executeShown(ctx, app, &o, show, show.display(app))
 	if err != nil {
 		return err
