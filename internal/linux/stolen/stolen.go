@@ -3,6 +3,9 @@
 package stolen
 
 import (
+	"bytes"
+	_ "embed" // of the object
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,10 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The object is committed and tested as those of internal/usage/evidence/probe are.
+//
+//go:generate ../../../scripts/bpf.sh bpf/stolen.bpf.c stolen.o
+//go:embed stolen.o
+var object []byte
+
+// objects are the programs and variables of bpf/stolen.bpf.c.
+type objects struct {
+	Find   *ebpf.Program  `ebpf:"tare_find"`
+	Read   *ebpf.Program  `ebpf:"tare_read"`
+	Stolen *ebpf.Variable `ebpf:"stolen"`
+	Cores  *ebpf.Variable `ebpf:"cores"`
+}
+
 // Clock is a BPF program that reads the kernel's counters. It is safe for concurrent
 // use.
 type Clock struct {
-	objects stolenObjects
+	objects objects
 	mutex   sync.Mutex
 	counts  []uint64 // nanoseconds, by core
 	cores   int
@@ -27,7 +44,11 @@ func Open() (c *Clock, err error) {
 	if c.cores, err = ebpf.PossibleCPU(); err != nil {
 		return nil, err
 	}
-	if err := loadStolenObjects(&c.objects, nil); err != nil {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		return nil, err
+	}
+	if err := spec.LoadAndAssign(&c.objects, nil); err != nil {
 		return nil, fmt.Errorf("loading the program: %w", err)
 	}
 	defer func() {
@@ -45,7 +66,7 @@ func Open() (c *Clock, err error) {
 	found := 0
 	for core := range c.cores {
 		// It is refused on a core that is offline.
-		if _, err = c.objects.TareFind.Run(&ebpf.RunOptions{Flags: unix.BPF_F_TEST_RUN_ON_CPU, CPU: uint32(core)}); err == nil {
+		if _, err = c.objects.Find.Run(&ebpf.RunOptions{Flags: unix.BPF_F_TEST_RUN_ON_CPU, CPU: uint32(core)}); err == nil {
 			found++
 		}
 	}
@@ -61,7 +82,7 @@ func Open() (c *Clock, err error) {
 func (c *Clock) Read(cores []int) (sum time.Duration, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if _, err := c.objects.TareRead.Run(&ebpf.RunOptions{}); err != nil {
+	if _, err := c.objects.Read.Run(&ebpf.RunOptions{}); err != nil {
 		return 0, fmt.Errorf("running the program: %w", err)
 	}
 	if err := c.objects.Stolen.Get(c.counts); err != nil {
@@ -81,4 +102,4 @@ func (c *Clock) Read(cores []int) (sum time.Duration, err error) {
 }
 
 // Close unloads the program.
-func (c *Clock) Close() error { return c.objects.Close() }
+func (c *Clock) Close() error { return errors.Join(c.objects.Find.Close(), c.objects.Read.Close()) }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -63,13 +64,13 @@ func (t *tracer) load() error {
 	if err != nil {
 		return fmt.Errorf("reading the kernel's type information (/sys/kernel/btf/vmlinux): %w", err)
 	}
-	spec, err := loadCount()
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(countObject))
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(
-		spec.Variables[countVarTimed].Set(t.depth == All),
-		spec.Variables[countVarSwitchHasState].Set(tracepointArgs(types, "sched_switch") >= 4),
+		spec.Variables["timed"].Set(t.depth == All),
+		spec.Variables["switch_has_state"].Set(tracepointArgs(types, "sched_switch") >= 4),
 	); err != nil {
 		return fmt.Errorf("setting the constants of the programs: %w", err)
 	}
@@ -86,7 +87,7 @@ func (t *tracer) load() error {
 	}); err != nil {
 		return fmt.Errorf("loading the programs: %w", err)
 	}
-	t.closers = append(t.closers, o.TareTasks, o.TareCounters, o.TareCpus, o.TareLost)
+	t.closers = append(t.closers, o.Tasks, o.Counters, o.Cpus, o.Lost)
 	for _, p := range []*ebpf.Program{o.Fork, o.Exec, o.Exit, o.Enter, o.Leave, o.Switch, o.Raised, o.Served} {
 		if p == nil {
 			continue

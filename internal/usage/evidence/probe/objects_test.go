@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 
 	"tare/internal/testing/needs"
 )
@@ -31,7 +33,7 @@ func TestObjectsMatchTheirSources(t *testing.T) {
 	}
 	same := strings.Contains(string(version), "clang version "+clangVersion)
 	rebuilt := rebuildObjects(t, ".", filepath.Join("..", "..", "..", "linux", "stolen"))
-	if len(rebuilt) != 6 { // three sources, an object and a Go file each
+	if len(rebuilt) != 3 {
 		t.Errorf("rebuilt %q", rebuilt)
 	}
 	for name, path := range rebuilt {
@@ -47,7 +49,7 @@ func TestObjectsMatchTheirSources(t *testing.T) {
 		if bytes.Equal(got, want) {
 			continue
 		}
-		if same || !strings.HasSuffix(name, ".o") {
+		if same {
 			t.Errorf("%s differs from what its source gives: go generate ./internal/usage/evidence/probe", name)
 			continue
 		}
@@ -57,47 +59,84 @@ func TestObjectsMatchTheirSources(t *testing.T) {
 	}
 }
 
-// rebuildObjects executes the go:generate directives of each package's generate.go in
-// a directory with a copy of the sources, and returns the generated files by the
-// committed ones.
+// rebuildObjects compiles the sources of each package as its go:generate directives do,
+// and returns the new objects by the committed ones.
 func rebuildObjects(t *testing.T, packages ...string) map[string]string {
 	t.Helper()
 	rebuilt := map[string]string{}
-	bpf2go := filepath.Join(t.TempDir(), "bpf2go")
-	if out, err := exec.Command("go", "build", "-o", bpf2go, "github.com/cilium/ebpf/cmd/bpf2go").CombinedOutput(); err != nil {
-		t.Fatalf("building bpf2go: %v: %s", err, out)
-	}
 	for _, of := range packages {
-		directory := t.TempDir()
-		if err := os.CopyFS(filepath.Join(directory, "bpf"), os.DirFS(filepath.Join(of, "bpf"))); err != nil {
-			t.Fatal(err)
-		}
-		source, err := os.ReadFile(filepath.Join(of, "generate.go"))
+		sources, err := filepath.Glob(filepath.Join(of, "bpf", "*.bpf.c"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, _, _ := strings.Cut(string(source), "\n")
-		for line := range strings.Lines(string(source)) {
-			arguments, ok := strings.CutPrefix(line, "//go:generate go tool bpf2go ")
-			if !ok {
-				continue
+		for _, source := range sources {
+			name := strings.TrimSuffix(filepath.Base(source), ".bpf.c") + ".o"
+			object := filepath.Join(t.TempDir(), name)
+			command := exec.Command(filepath.Join("..", "..", "..", "..", "scripts", "bpf.sh"), source, object)
+			if of != "." {
+				if command.Path, err = filepath.Abs(command.Path); err != nil {
+					t.Fatal(err)
+				}
+				command.Dir, command.Args[1] = of, filepath.Join("bpf", filepath.Base(source))
 			}
-			command := exec.Command("sh", "-c", bpf2go+" "+arguments)
-			command.Dir = directory
-			command.Env = append(os.Environ(), "GOPACKAGE="+strings.TrimPrefix(name, "package "))
 			if out, err := command.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v: %s", command, err, out)
 			}
-		}
-		files, err := filepath.Glob(filepath.Join(directory, "*_bpfel.*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range files {
-			rebuilt[filepath.Join(of, filepath.Base(path))] = path
+			rebuilt[filepath.Join(of, name)] = object
 		}
 	}
 	return rebuilt
+}
+
+func TestLayoutIsThatOfTheObjects(t *testing.T) {
+	counting, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(countObject))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]map[string]uint64{
+		"limit": {"MAX_TASKS": maxTasks, "MAX_FRAMES": maxFrames, "MAX_PARTS": maxParts, "HOST_PART": hostPart},
+		"slot": {
+			"SLOT_SYSCALL": slotSyscall, "MAX_SYSCALLS": maxSyscalls, "SLOT_VOLUNTARY": slotVoluntary, "SLOT_INVOLUNTARY": slotInvoluntary,
+			"SLOT_MINOR": slotMinor, "SLOT_MAJOR": slotMajor, "SLOT_SOFTIRQ": slotSoftirq, "MAX_SOFTIRQS": maxSoftirqs, "SLOTS": slots,
+		},
+	} {
+		var enum *btf.Enum
+		if err := counting.Types.TypeByName(name, &enum); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range enum.Values {
+			if value, known := want[v.Name]; known && value != v.Value {
+				t.Errorf("%s is %d, and %d here", v.Name, v.Value, value)
+			}
+			delete(want, v.Name)
+		}
+		if len(want) > 0 {
+			t.Errorf("%s has no %v", name, want)
+		}
+	}
+	sampling, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(sampleObject))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		stored btf.Type
+		here   reflect.Type
+	}{
+		{counting.Maps["tare_tasks"].Value, reflect.TypeFor[task]()}, {counting.Maps["tare_counters"].Value, reflect.TypeFor[counter]()},
+		{sampling.Maps["tare_samples"].Key, reflect.TypeFor[sample]()},
+	} {
+		members := c.stored.(*btf.Struct).Members
+		if len(members) != c.here.NumField() {
+			t.Errorf("%v has %d fields, and %v here", c.stored, len(members), c.here)
+			continue
+		}
+		for n, m := range members {
+			f := c.here.Field(n)
+			if !strings.EqualFold(strings.ReplaceAll(m.Name, "_", ""), f.Name) || uintptr(m.Offset.Bytes()) != f.Offset {
+				t.Errorf("%v: %s at %d, and %s at %d here", c.stored, m.Name, m.Offset.Bytes(), f.Name, f.Offset)
+			}
+		}
+	}
 }
 
 // interfaceOf describes what the loader uses of an object: programs, maps and

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -355,11 +356,11 @@ func TestKernelSectionsAreSampled(t *testing.T) {
 // verified on this kernel too.
 func TestSwitchProgramLoadsWithoutTheStateArgument(t *testing.T) {
 	startOrSkip(t, Syscalls, usage.Footprint{Processes: []usage.Process{{PID: os.Getpid(), Role: "self"}}}).stop()
-	spec, err := loadCount()
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(countObject))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spec.Variables[countVarSwitchHasState].Set(false); err != nil {
+	if err := spec.Variables["switch_has_state"].Set(false); err != nil {
 		t.Fatal(err)
 	}
 	var programs struct {

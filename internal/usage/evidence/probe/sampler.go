@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ const samplePeriod = 500_251
 // sampler samples what each processor executes at regular intervals. Tracing
 // every function would slow those most that are called most.
 type sampler struct {
-	maps    sampleMaps
+	objects sampleObjects
 	missing string // why there are no samples
 	events  []int  // perf events, one per processor
 	closers []io.Closer
@@ -39,14 +40,17 @@ func startSampler(tasks *ebpf.Map) *sampler {
 }
 
 func (s *sampler) start(tasks *ebpf.Map) error {
-	var o sampleObjects
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(sampleObject))
+	if err != nil {
+		return err
+	}
+	o := &s.objects
 	if err := loaded(func() error {
-		return loadSampleObjects(&o, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{sampleMapTareTasks: tasks}})
+		return spec.LoadAndAssign(o, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{"tare_tasks": tasks}})
 	}); err != nil {
 		return fmt.Errorf("loading the program: %w", err)
 	}
-	s.maps = o.sampleMaps
-	s.closers = append(s.closers, o.TareTasks, o.TareStacks, o.TareSamples, o.TareSample)
+	s.closers = append(s.closers, o.Tasks, o.Stacks, o.Samples, o.Sample)
 	processors, err := onlineProcessors()
 	if err != nil {
 		return err
@@ -58,8 +62,8 @@ func (s *sampler) start(tasks *ebpf.Map) error {
 			return fmt.Errorf("perf_event_open on processor %d: %w", processor, err)
 		}
 		s.events = append(s.events, event)
-		if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, o.TareSample.FD()); err != nil {
-			return fmt.Errorf("attaching %s to processor %d: %w", o.TareSample, processor, err)
+		if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, o.Sample.FD()); err != nil {
+			return fmt.Errorf("attaching %s to processor %d: %w", o.Sample, processor, err)
 		}
 	}
 	return nil
@@ -102,12 +106,12 @@ func (s *sampler) addSamples(e *evidence.Evidence, parts []string) error {
 		return err
 	}
 	names := map[int32]string{} // by stack
-	var key sampleSample
+	var key sample
 	var samples uint64
 	add := func(times map[string]usage.Figure, name string) {
 		times[name] = usage.Known(times[name].Value + float64(samples)*samplePeriod/1e9)
 	}
-	for entries := s.maps.TareSamples.Iterate(); entries.Next(&key, &samples); {
+	for entries := s.objects.Samples.Iterate(); entries.Next(&key, &samples); {
 		name, known := names[key.Stack]
 		if !known {
 			name = s.nameOf(key.Stack, symbols)
@@ -141,7 +145,7 @@ func (s *sampler) nameOf(id int32, symbols symbolTable) string {
 		return evidence.InUser // no frame of it is in the kernel
 	}
 	var frames [maxFrames]uint64
-	if id < 0 || s.maps.TareStacks.Lookup(uint32(id), &frames) != nil {
+	if id < 0 || s.objects.Stacks.Lookup(uint32(id), &frames) != nil {
 		return evidence.Kernel + otherSection // the map of stacks had no room
 	}
 	var stack []symbol

@@ -47,7 +47,7 @@ func startTracer(depth Depth, footprints []usage.Footprint) (_ *tracer, err erro
 		return nil, err
 	}
 	if depth == All {
-		t.sampler = startSampler(t.objects.TareTasks)
+		t.sampler = startSampler(t.objects.Tasks)
 	}
 	t.began = time.Now()
 	return t, nil
@@ -85,8 +85,8 @@ func (t *tracer) addTask(tid, part int) (added bool, _ error) {
 	if err != nil {
 		return false, nil
 	}
-	state := countTask{Part: uint64(part), Call: noCall, Minor: minor, Major: major}
-	err = t.objects.TareTasks.Update(uint32(tid), &state, ebpf.UpdateNoExist)
+	state := task{Part: uint64(part), Call: noCall, Minor: minor, Major: major}
+	err = t.objects.Tasks.Update(uint32(tid), &state, ebpf.UpdateNoExist)
 	if errors.Is(err, ebpf.ErrKeyExist) {
 		return false, nil
 	}
@@ -95,7 +95,7 @@ func (t *tracer) addTask(tid, part int) (added bool, _ error) {
 	}
 	// If it exited in between, its thread ID may be given to another task.
 	if _, _, err := faults(tid); err != nil {
-		_ = t.objects.TareTasks.Delete(uint32(tid)) // a program may have been faster
+		_ = t.objects.Tasks.Delete(uint32(tid)) // a program may have been faster
 	}
 	return true, nil
 }
@@ -105,7 +105,7 @@ func (t *tracer) read(part int) ([]counter, error) {
 	sums := make([]counter, slots)
 	var perCPU []counter
 	for slot := range sums {
-		if err := t.objects.TareCounters.Lookup(uint32(part*slots+slot), &perCPU); err != nil {
+		if err := t.objects.Counters.Lookup(uint32(part*slots+slot), &perCPU); err != nil {
 			return nil, fmt.Errorf("reading counter %d: %w", slot, err)
 		}
 		for _, c := range perCPU {
@@ -146,7 +146,7 @@ func (t *tracer) stop() evidence.Evidence {
 	}
 	e.Seconds = seconds
 	var lost uint64
-	if t.objects.TareLost.Lookup(uint32(0), &lost) == nil && lost > 0 {
+	if t.objects.Lost.Lookup(uint32(0), &lost) == nil && lost > 0 {
 		e.Notes = append(e.Notes, fmt.Sprintf("%d tasks were not counted: more than %d existed at the same time", lost, maxTasks))
 	}
 	return e
@@ -160,8 +160,8 @@ func (t *tracer) living() map[uint64]map[int]counter {
 		return sums
 	}
 	var tid uint32
-	var state countTask
-	for entries := t.objects.TareTasks.Iterate(); entries.Next(&tid, &state); {
+	var state task
+	for entries := t.objects.Tasks.Iterate(); entries.Next(&tid, &state); {
 		minor, major, err := faults(int(tid))
 		if err != nil {
 			continue // it has just exited

@@ -44,7 +44,7 @@ struct {
 	__type(value, __u64);
 } tare_lost SEC(".maps");
 
-// bpf2go generates Go for types that the object's type information holds.
+// The object's type information holds these types: a test compares Go's with them.
 const struct counter *generate_counter __attribute__((unused));
 const enum slot *generate_slot __attribute__((unused));
 const enum limit *generate_limit __attribute__((unused));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * What the programs and the reader of their maps in Go agree on. bpf2go
- * generates the Go side of the types and constants.
+ * What the programs and the reader of their maps in Go agree on. layout.go
+ * is the Go side of the types and constants.
  */
 #ifndef TARE_TASKS_H
 #define TARE_TASKS_H
