@@ -51,7 +51,6 @@ loopback, a browser needs the token that is printed.`,
 			if err != nil {
 				return errors.Join(err, server.Close())
 			}
-			defer runs.Close()
 			if err := runs.Refresh(command.Context()); err != nil {
 				return errors.Join(err, server.Close())
 			}
@@ -89,7 +88,7 @@ func serveToken(file, address string) (string, error) {
 
 // openIndex opens the index of the home; where it cannot be written, one in memory.
 func openIndex(app *App, again bool, roots []string) (*index.Index, error) {
-	runs, err := index.Open(filepath.Join(app.Home, "index", "runs.sqlite"), app.Version, again, roots...)
+	runs, err := index.Open(filepath.Join(app.Home, "index", "runs.json"), app.Version, again, roots...)
 	if err == nil {
 		return runs, nil
 	}

@@ -27,7 +27,7 @@ func (s *Server) compare(r *http.Request) (view, error) {
 	var v sides
 	var read []*rundir.Run
 	for _, id := range ids {
-		run, err := s.found(r, id)
+		run, err := s.found(id)
 		if err != nil {
 			return view{}, err
 		}

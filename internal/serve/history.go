@@ -27,8 +27,8 @@ const longest = 300
 const mostSeries = 1000
 
 // histories lists the contrasts that several runs have.
-func (s *Server) histories(r *http.Request) (view, error) {
-	list, err := s.runs.Series(r.Context(), mostSeries)
+func (s *Server) histories(*http.Request) (view, error) {
+	list := s.runs.Series(mostSeries)
 	type study struct {
 		Name   string
 		Series []index.Counted
@@ -41,7 +41,7 @@ func (s *Server) histories(r *http.Request) (view, error) {
 		last := &studies[len(studies)-1]
 		last.Series = append(last.Series, c)
 	}
-	return view{Title: "History", Name: "histories", Data: map[string]any{"Studies": studies, "Cut": len(list) == mostSeries}}, err
+	return view{Title: "History", Name: "histories", Data: map[string]any{"Studies": studies, "Cut": len(list) == mostSeries}}, nil
 }
 
 // segment are runs between two change points.
@@ -71,10 +71,7 @@ type row struct {
 
 func (s *Server) history(r *http.Request) (view, error) {
 	series := index.SeriesIn(r.URL.Query())
-	points, err := s.runs.History(r.Context(), series, longest)
-	if err != nil {
-		return view{}, err
-	}
+	points := s.runs.History(series, longest)
 	if len(points) == 0 {
 		return view{}, notFound("no run that has ended has this contrast: %s", series)
 	}

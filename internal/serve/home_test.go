@@ -118,9 +118,6 @@ func serveRuns(t *testing.T, token string, directories ...string) *Server {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := x.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 	return s
 }

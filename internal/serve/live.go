@@ -20,7 +20,7 @@ const (
 // follow sends the state of a run whenever it changes, as server-sent events, until the
 // run stops.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
-	run, err := s.found(r, r.PathValue("id"))
+	run, err := s.found(r.PathValue("id"))
 	if err != nil {
 		s.failed(w, r, err)
 		return

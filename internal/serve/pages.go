@@ -217,14 +217,11 @@ func (s *Server) list(r *http.Request) (view, error) {
 		}
 	}
 	skip := (page - 1) * most
-	runs, all, err := s.runs.List(r.Context(), words, skip, most)
-	if err != nil {
-		return view{}, err
-	}
+	runs, all := s.runs.List(words, skip, most)
 	if len(runs) == 0 && page > 1 {
 		return view{}, notFound("The list ends before page %d.", page)
 	}
-	v := listed{Runs: runs, First: skip + 1, Last: skip + len(runs), All: all, Search: words, Filled: len(runs) > 0}
+	v := listed{Runs: runs, First: skip + 1, Last: skip + len(runs), All: all, Search: words, Filled: len(runs) > 0, Unreadable: s.runs.Unreadable()}
 	readable := 0
 	for i := range runs {
 		if runs[i].State = state(runs[i]); runs[i].State != rundir.Unreadable {
@@ -232,9 +229,6 @@ func (s *Server) list(r *http.Request) (view, error) {
 		}
 	}
 	v.Comparable = readable > 1
-	if v.Unreadable, err = s.runs.Unreadable(r.Context()); err != nil {
-		return view{}, err
-	}
 	address := func(page int) string {
 		q := url.Values{"page": {strconv.Itoa(page)}}
 		if words != "" {
@@ -262,12 +256,12 @@ func state(r index.Run) string {
 }
 
 // found is the run that a request names.
-func (s *Server) found(r *http.Request, id string) (index.Run, error) {
-	run, known, err := s.runs.Find(r.Context(), id)
-	if err == nil && !known {
-		err = notFound("there is no run %s here: it may have been removed; the list has all runs", visible.Line(id))
+func (s *Server) found(id string) (index.Run, error) {
+	run, known := s.runs.Find(id)
+	if !known {
+		return index.Run{}, notFound("there is no run %s here: it may have been removed; the list has all runs", visible.Line(id))
 	}
-	return run, err
+	return run, nil
 }
 
 // read waits for a place and reads a run.
@@ -322,7 +316,7 @@ type failure struct {
 const mostFailures = 3
 
 func (s *Server) run(r *http.Request) (view, error) {
-	run, err := s.found(r, r.PathValue("id"))
+	run, err := s.found(r.PathValue("id"))
 	if err != nil {
 		return view{}, err
 	}
@@ -342,10 +336,7 @@ func (s *Server) progress(ctx context.Context, run index.Run) (progress, error) 
 		p.Last = fmt.Sprintf("block %d, %s in %s: %s", t.Block, model.LevelTitle(t.Workload, t.Level), t.Environment, t.Status)
 	}
 	p.fail(read.Trials)
-	runs, err := s.runs.Counts(ctx, read.Plan.Name)
-	if err != nil {
-		return progress{}, err
-	}
+	runs := s.runs.Counts(read.Plan.Name)
 	// This run is one of those only when it has ended.
 	least := 2
 	if run.State == rundir.NotEnded {
@@ -405,7 +396,7 @@ func (p *progress) fail(trials []rundir.Trial) {
 // report serves the HTML report. It is a function of the run, so it is kept until the run
 // changes.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
-	run, err := s.found(r, r.PathValue("id"))
+	run, err := s.found(r.PathValue("id"))
 	if err != nil {
 		s.failed(w, r, err)
 		return
@@ -431,7 +422,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 // raw serves the raw output of a trial as plain text. The path is looked up among those
 // that the trials of the run name.
 func (s *Server) raw(w http.ResponseWriter, r *http.Request) {
-	run, err := s.found(r, r.PathValue("id"))
+	run, err := s.found(r.PathValue("id"))
 	if err != nil {
 		s.failed(w, r, err)
 		return

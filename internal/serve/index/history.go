@@ -1,9 +1,10 @@
 package index
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"tare/internal/verdict"
 )
@@ -48,50 +49,15 @@ type Counted struct {
 	Runs int
 }
 
-// Series returns the primary contrasts that at least two runs have.
-func (x *Index) Series(ctx context.Context, limit int) (list []Counted, err error) {
-	where, values := x.inRoots()
-	rows, err := x.db.QueryContext(ctx, `select c.study, workload, level, metric, environment, baseline, count(*) as runs
-		from contrasts c join runs r on r.id = c.run where `+where+` and main
-		group by 1, 2, 3, 4, 5, 6 having runs > 1 order by 1, 2, 3, 4, 5, 6 limit ?`, append(values, limit)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c Counted
-		if err := rows.Scan(&c.Study, &c.Workload, &c.Level, &c.Metric, &c.Environment, &c.Baseline, &c.Runs); err != nil {
-			return nil, err
-		}
-		list = append(list, c)
-	}
-	return list, rows.Err()
+// contrast is a contrast of a run.
+type contrast struct {
+	Series
+	Value
+	Primary bool
 }
 
-// Counts returns how many runs have each contrast of a study.
-func (x *Index) Counts(ctx context.Context, study string) (map[Series]int, error) {
-	where, values := x.inRoots()
-	rows, err := x.db.QueryContext(ctx, `select c.study, workload, level, metric, environment, baseline, count(*)
-		from contrasts c join runs r on r.id = c.run where `+where+` and c.study = ? group by 1, 2, 3, 4, 5, 6`, append(values, study)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	counts := map[Series]int{}
-	for rows.Next() {
-		var s Series
-		var n int
-		if err := rows.Scan(&s.Study, &s.Workload, &s.Level, &s.Metric, &s.Environment, &s.Baseline, &n); err != nil {
-			return nil, err
-		}
-		counts[s] = n
-	}
-	return counts, rows.Err()
-}
-
-// Point is a contrast in one run.
-type Point struct {
-	Run
+// Value is what a contrast has in one run.
+type Value struct {
 	Unit, Better string
 	N            int
 	Estimate     float64 // log ratio
@@ -99,26 +65,53 @@ type Point struct {
 	Verdict      verdict.Verdict
 }
 
-// History returns the last points of a series, oldest first.
-func (x *Index) History(ctx context.Context, s Series, limit int) (list []Point, err error) {
-	where, values := x.inRoots()
-	rows, err := x.db.QueryContext(ctx, `select id, directory, name, created, machine, tare, unit, better, n, estimate, low, high, verdict from (
-		select r.id, directory, name, created, machine, tare, unit, better, n, estimate, low, high, verdict
-		from contrasts c join runs r on r.id = c.run where `+where+` and c.study = ? and workload = ? and level = ? and metric = ? and environment = ? and baseline = ?
-		order by created desc, name desc limit ?) order by created, name`,
-		append(values, s.Study, s.Workload, s.Level, s.Metric, s.Environment, s.Baseline, limit)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var p Point
-		var created int64
-		if err := rows.Scan(&p.ID, &p.Directory, &p.Name, &created, &p.Machine, &p.Tare, &p.Unit, &p.Better, &p.N, &p.Estimate, &p.Low, &p.High, &p.Verdict); err != nil {
-			return nil, err
+// Point is a contrast in one run.
+type Point struct {
+	Run
+	Value
+}
+
+// counts returns how many runs have each contrast that is wanted.
+func (x *Index) counts(wanted func(contrast) bool) map[Series]int {
+	counts := map[Series]int{}
+	for _, e := range x.newest(func(entry) bool { return true }) {
+		for _, c := range e.Contrasts {
+			if wanted(c) {
+				counts[c.Series]++
+			}
 		}
-		p.Created = timeOf(created)
-		list = append(list, p)
 	}
-	return list, rows.Err()
+	return counts
+}
+
+// Series returns the primary contrasts that at least two runs have.
+func (x *Index) Series(limit int) (list []Counted) {
+	for s, n := range x.counts(func(c contrast) bool { return c.Primary }) {
+		if n > 1 {
+			list = append(list, Counted{s, n})
+		}
+	}
+	slices.SortFunc(list, func(a, b Counted) int {
+		return cmp.Or(cmp.Compare(a.Study, b.Study), cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Level, b.Level),
+			cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.Baseline, b.Baseline))
+	})
+	return list[:min(limit, len(list))]
+}
+
+// Counts returns how many runs have each contrast of a study.
+func (x *Index) Counts(study string) map[Series]int {
+	return x.counts(func(c contrast) bool { return c.Study == study })
+}
+
+// History returns the last points of a series, oldest first.
+func (x *Index) History(s Series, limit int) (list []Point) {
+	for _, e := range x.newest(func(entry) bool { return true }) {
+		for _, c := range e.Contrasts {
+			if c.Series == s && len(list) < limit {
+				list = append(list, Point{e.Run, c.Value})
+			}
+		}
+	}
+	slices.Reverse(list)
+	return list
 }

@@ -1,37 +1,44 @@
-// Package index is a list of runs and their contrasts in a SQLite database. It holds
-// nothing that the run directories do not: it can be removed at any time and is built
-// again from them.
+// Package index is a list of runs and their contrasts, kept in a file. It holds nothing
+// that the run directories do not: it can be removed at any time and is built again from
+// them.
 //
 // It must not know how a run is shown or served.
 package index
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
-
+	"tare/internal/base/bounded"
+	"tare/internal/base/visible"
 	"tare/internal/linux/private"
 	"tare/internal/rundir"
+	"tare/internal/verdict"
 )
 
 // Index is the index of the runs below some directories. It is safe for concurrent use.
 type Index struct {
-	db    *sql.DB
-	roots []string // absolute
+	file  string // "" for memory alone
+	tare  string // the version
+	roots []string
 
-	mu        sync.Mutex // of a refresh
+	mu        sync.Mutex
 	refreshed time.Time
+	runs      map[string]entry // by directory; also those of other roots that the file has
 }
 
 // Run is a run of the index.
@@ -43,33 +50,26 @@ type Run struct {
 	Tare    string // the version
 }
 
-// format is the version of the tables.
-const format = 2
+// entry is a run with what it is found by.
+type entry struct {
+	Run
+	Root, Stamp, Words string
+	Contrasts          []contrast
+}
 
-const tables = `
-create table runs (
-	id text primary key, root text not null, directory text not null, stamp text not null,
-	name text not null, study text not null, created integer not null, blocks integer not null,
-	trials integer not null, failed integer not null, state text not null, about text not null,
-	machine text not null, tare text not null, words text not null
-) strict;
-create index runs_by_root on runs (root);
-create table contrasts (
-	run text not null references runs (id) on delete cascade,
-	study text not null, workload text not null, level text not null, metric text not null,
-	unit text not null, better text not null, main integer not null,
-	environment text not null, baseline text not null, n integer not null,
-	estimate real not null, low real, high real, verdict text not null
-) strict;
-create index contrasts_by_run on contrasts (run);
-create index contrasts_by_series on contrasts (study, workload, level, metric, environment, baseline);
-`
+// content is what the file has.
+type content struct {
+	Tare string // the version that computed the contrasts: another one may give others
+	Runs map[string]entry
+}
 
-// Open opens the index in a file, or makes it; "" is memory. A file that is no sound
-// index is replaced, and so is one of another version of tare, which may have computed
-// other estimates: they would look like a change. Roots are directories of runs, or runs.
+// largest is the size of a file that is read; a larger one is made again.
+const largest = 1 << 30
+
+// Open opens the index in a file; "" is memory. A file that is no sound index, or one of
+// another version of tare, is not used. Roots are directories of runs, or runs.
 func Open(file, tare string, again bool, roots ...string) (*Index, error) {
-	x := &Index{}
+	x := &Index{file: file, tare: tare, runs: map[string]entry{}}
 	for _, root := range roots {
 		absolute, err := filepath.Abs(root)
 		if err != nil {
@@ -77,70 +77,23 @@ func Open(file, tare string, again bool, roots ...string) (*Index, error) {
 		}
 		x.roots = append(x.roots, absolute)
 	}
-	var err error
-	if file != "" && !again {
-		if err := private.Directory(filepath.Dir(file)); err != nil {
-			return nil, fmt.Errorf("make the directory of the index: %w", err)
-		}
-		if x.db, err = connect(file, tare); err == nil {
-			return x, nil
-		}
-	}
-	if file != "" {
-		if err := private.Directory(filepath.Dir(file)); err != nil {
-			return nil, fmt.Errorf("make the directory of the index: %w", err)
-		}
-		for _, part := range []string{"", "-wal", "-shm", "-journal"} {
-			if err := os.Remove(file + part); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return nil, fmt.Errorf("replace the index: %w", err)
-			}
-		}
-	}
-	x.db, err = connect(file, tare)
-	return x, err
-}
-
-// connect opens a database and checks it; an empty one gets its tables.
-func connect(file, tare string) (*sql.DB, error) {
-	name := "file:" + (strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")).Replace(file)
 	if file == "" {
-		name = "file::memory:"
+		return x, nil
 	}
-	db, err := sql.Open("sqlite", name+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)&_pragma=synchronous(0)")
-	if err != nil {
-		return nil, err
+	if err := private.Directory(filepath.Dir(file)); err != nil {
+		return nil, fmt.Errorf("make the directory of the index: %w", err)
 	}
-	db.SetMaxOpenConns(1) // a database in memory is that of one connection
-	if err := check(db, tare); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the index %s: %w", file, err), db.Close())
+	var kept content
+	text, err := bounded.ReadFile(file, largest)
+	if err == nil && !again && json.Unmarshal(text, &kept) == nil && kept.Tare == tare && kept.Runs != nil {
+		x.runs = kept.Runs
+		return x, nil
 	}
-	return db, nil
+	if err := x.save(); err != nil {
+		return nil, fmt.Errorf("write the index: %w", err)
+	}
+	return x, nil
 }
-
-func check(db *sql.DB, tare string) error {
-	var sound string
-	if err := db.QueryRow("pragma quick_check").Scan(&sound); err != nil {
-		return err
-	}
-	wanted := int(crc32.ChecksumIEEE(fmt.Append(nil, format, " ", tare)) >> 1) // SQLite keeps a signed number
-	var version, known int
-	err := errors.Join(db.QueryRow("pragma user_version").Scan(&version), db.QueryRow("select count(*) from sqlite_schema").Scan(&known))
-	switch {
-	case err != nil:
-		return err
-	case sound != "ok":
-		return errors.New(sound)
-	case version == wanted:
-		return nil
-	case known > 0:
-		return errors.New("it is of another version of tare")
-	}
-	_, err = db.Exec(fmt.Sprintf("begin immediate; %s pragma user_version = %d; commit", tables, wanted))
-	return err
-}
-
-// Close closes the database.
-func (x *Index) Close() error { return x.db.Close() }
 
 // Identity of a run: the name that a client can call it by.
 func Identity(directory string) string {
@@ -148,71 +101,166 @@ func Identity(directory string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-const columns = "id, directory, name, study, created, blocks, trials, failed, state, about, machine, tare"
+// pause is how long the directories are not looked at again: a page with many requests
+// looks once.
+const pause = 2 * time.Second
 
-func scan(row interface{ Scan(...any) error }) (r Run, err error) {
-	var created int64
-	err = row.Scan(&r.ID, &r.Directory, &r.Name, &r.Study, &created, &r.Blocks, &r.Trials, &r.Failed, &r.State, &r.About, &r.Machine, &r.Tare)
-	r.Created = timeOf(created)
-	return r, err
-}
-
-func timeOf(seconds int64) time.Time {
-	if seconds == 0 {
-		return time.Time{}
+// Refresh brings the index up to date with the directories: runs that are new or have
+// changed are read. It does nothing if it did so a moment ago.
+func (x *Index) Refresh(ctx context.Context) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if time.Since(x.refreshed) < pause {
+		return nil
 	}
-	return time.Unix(seconds, 0).UTC()
-}
-
-// inRoots restricts a statement to the runs of this index: the file may also have those
-// of another one.
-func (x *Index) inRoots() (clause string, values []any) {
+	var errs []error
+	changed := false
 	for _, root := range x.roots {
-		values = append(values, root)
+		ended, err := x.refresh(ctx, root)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("index the runs below %s: %w", root, err))
+		}
+		changed = changed || ended
 	}
-	return "root in (" + strings.TrimPrefix(strings.Repeat(",?", len(x.roots)), ",") + ")", values
+	if changed && x.file != "" && x.save() != nil {
+		x.file = "" // what is in memory is complete
+	}
+	x.refreshed = time.Now()
+	return errors.Join(errs...)
+}
+
+func (x *Index) save() error {
+	text, err := json.Marshal(content{x.tare, x.runs})
+	if err == nil {
+		err = rundir.Replace(filepath.Dir(x.file), filepath.Base(x.file), text, 0o600)
+	}
+	return err
+}
+
+// refresh reads what is new or has changed below a root, and reports whether the file
+// should have it: a run that has not ended changes again.
+func (x *Index) refresh(ctx context.Context, root string) (changed bool, err error) {
+	directories, err := runsIn(root)
+	if err != nil {
+		return false, err
+	}
+	for _, directory := range directories {
+		if err := ctx.Err(); err != nil {
+			return changed, err
+		}
+		stamp := rundir.Stamp(directory)
+		if e, known := x.runs[directory]; !known || e.Stamp != stamp || e.Root != root {
+			e = read(root, directory, stamp)
+			x.runs[directory] = e
+			changed = changed || e.State != rundir.NotEnded
+		}
+	}
+	maps.DeleteFunc(x.runs, func(directory string, e entry) bool {
+		gone := e.Root == root && !slices.Contains(directories, directory)
+		changed = changed || gone
+		return gone
+	})
+	return changed, nil
+}
+
+// runsIn are the directories of a root that may be runs: itself, or those in it. One that
+// does not exist has none.
+func runsIn(root string) (list []string, err error) {
+	if rundir.Begun(root) {
+		return []string{root}, nil
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		// A link is followed as tare ls does; a file is no run.
+		if info, err := os.Stat(filepath.Join(root, e.Name())); err == nil && info.IsDir() {
+			list = append(list, filepath.Join(root, e.Name()))
+		}
+	}
+	return list, nil
+}
+
+// read is the entry of a run.
+func read(root, directory, stamp string) entry {
+	r, err := rundir.Open(directory)
+	e := entry{Root: root, Stamp: stamp, Run: Run{ID: Identity(directory), Directory: directory, Listed: rundir.Entry(filepath.Base(directory), r, err)}}
+	if err == nil {
+		m := r.Manifest.Machine
+		e.Machine = visible.Line(fmt.Sprintf("%s, %d cores, Linux %s", m.CPU, m.Cores, m.Kernel))
+		e.Tare = visible.Line(r.Manifest.Tare)
+	}
+	e.Words = words(e.Listed, r, e.Machine)
+	if e.State != rundir.Ended && e.State != rundir.Interrupted {
+		return e
+	}
+	for _, c := range verdict.Contrasts(r.Plan, r.Trials, r.Manifest.Environments) {
+		if c.N == 0 || c.Part != "" || c.BaseLevel != "" || math.IsNaN(c.Estimate) || math.IsInf(c.Estimate, 0) {
+			continue
+		}
+		one := contrast{Series: SeriesOf(r.Plan.Name, c), Primary: c.Primary, Value: Value{Unit: c.Unit, Better: c.Better, N: c.N, Estimate: c.Estimate, Verdict: c.Verdict}}
+		if c.Bounded() {
+			one.Low, one.High = &c.Low, &c.High
+		}
+		e.Contrasts = append(e.Contrasts, one)
+	}
+	return e
+}
+
+// words are what a search finds a run by, in small letters.
+func words(l rundir.Listed, r *rundir.Run, machine string) string {
+	list := []string{l.Name, l.Study, l.State, machine, l.Created.UTC().Format(time.DateOnly)}
+	if l.State != rundir.Unreadable {
+		list = append(list, r.Plan.Name, r.Manifest.Image.Name)
+		for _, e := range r.Plan.Environments {
+			list = append(list, e.Name, e.Kind)
+		}
+		for _, w := range r.Plan.Workloads {
+			list = append(list, w.Name)
+		}
+	}
+	return strings.ToLower(visible.Line(strings.Join(list, " ")))
+}
+
+// newest are the runs of this index that are wanted, newest first.
+func (x *Index) newest(wanted func(entry) bool) (list []entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, e := range x.runs {
+		if slices.Contains(x.roots, e.Root) && wanted(e) {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b entry) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.Name, a.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return list
 }
 
 // List returns the newest runs that have all the words, at most limit of them after the
 // first skip, and how many there are.
-func (x *Index) List(ctx context.Context, words string, skip, limit int) (list []Run, all int, err error) {
-	where, values := x.inRoots()
-	for _, word := range strings.Fields(strings.ToLower(words)) {
-		where += ` and words like ? escape '\'`
-		values = append(values, "%"+strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(word)+"%")
+func (x *Index) List(search string, skip, limit int) (list []Run, all int) {
+	wanted := strings.Fields(strings.ToLower(search))
+	found := x.newest(func(e entry) bool {
+		return !slices.ContainsFunc(wanted, func(word string) bool { return !strings.Contains(e.Words, word) })
+	})
+	for _, e := range found[min(skip, len(found)):min(skip+limit, len(found))] {
+		list = append(list, e.Run)
 	}
-	if err := x.db.QueryRowContext(ctx, "select count(*) from runs where "+where, values...).Scan(&all); err != nil {
-		return nil, 0, err
-	}
-	rows, err := x.db.QueryContext(ctx, "select "+columns+" from runs where "+where+" order by created desc, name desc, id limit ? offset ?", append(values, limit, skip)...)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scan(rows)
-		if err != nil {
-			return nil, 0, err
-		}
-		list = append(list, r)
-	}
-	return list, all, rows.Err()
+	return list, len(found)
 }
 
 // Unreadable returns how many runs cannot be read. They are last in the list, since nothing
 // says when they began.
-func (x *Index) Unreadable(ctx context.Context) (n int, err error) {
-	where, values := x.inRoots()
-	err = x.db.QueryRowContext(ctx, "select count(*) from runs where "+where+" and state = ?", append(values, rundir.Unreadable)...).Scan(&n)
-	return n, err
+func (x *Index) Unreadable() int {
+	return len(x.newest(func(e entry) bool { return e.State == rundir.Unreadable }))
 }
 
 // Find returns the run with an identity.
-func (x *Index) Find(ctx context.Context, id string) (r Run, known bool, err error) {
-	where, values := x.inRoots()
-	r, err = scan(x.db.QueryRowContext(ctx, "select "+columns+" from runs where "+where+" and id = ?", append(values, id)...))
-	if errors.Is(err, sql.ErrNoRows) {
-		return Run{}, false, nil
+func (x *Index) Find(id string) (r Run, known bool) {
+	for _, e := range x.newest(func(e entry) bool { return e.ID == id }) {
+		return e.Run, true
 	}
-	return r, err == nil, err
+	return Run{}, false
 }

@@ -37,10 +37,7 @@ func names(t *testing.T, x *Index, search string) (list []string) {
 	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	found, _, err := x.List(t.Context(), search, 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found, _ := x.List(search, 0, 100)
 	for _, r := range found {
 		list = append(list, r.Name)
 	}
@@ -53,7 +50,6 @@ func open(t *testing.T, file string, again bool, roots ...string) *Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = x.Close() })
 	return x
 }
 
@@ -81,21 +77,15 @@ func TestTheIndexFollowsTheDirectories(t *testing.T) {
 }
 
 func TestAnIndexThatIsNotSoundIsBuiltAgain(t *testing.T) {
-	root, file := t.TempDir(), filepath.Join(t.TempDir(), "index", "runs.sqlite")
+	root, file := t.TempDir(), filepath.Join(t.TempDir(), "index", "runs.json")
 	makeRun(t, root, "a")
 	x := open(t, file, false, root)
 	if got := names(t, x, ""); len(got) != 1 {
 		t.Fatalf("runs %v", got)
 	}
-	if _, err := x.db.Exec("pragma user_version = 99"); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
 	for name, damage := range map[string]func() error{
-		"of another version": func() error { return nil },
-		"no database":        func() error { return os.WriteFile(file, []byte("this is no database, whatever its name says"), 0o600) },
+		"of another version": func() error { return os.WriteFile(file, []byte(`{"Tare":"another"}`), 0o600) },
+		"no index":           func() error { return os.WriteFile(file, []byte("this is no index, whatever its name says"), 0o600) },
 		"cut": func() error {
 			info, err := os.Stat(file)
 			if err != nil {
@@ -113,20 +103,13 @@ func TestAnIndexThatIsNotSoundIsBuiltAgain(t *testing.T) {
 		if got := names(t, x, ""); len(got) != 1 || got[0] != "a" {
 			t.Errorf("%s: runs %v", name, got)
 		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 	other, err := Open(file, "another tare", false, root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken := -1
-	if err := other.db.QueryRow("select count(*) from runs").Scan(&taken); err != nil || taken != 0 {
-		t.Errorf("another tare takes over %d runs without computing them: %v", taken, err)
-	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
+	if len(other.runs) != 0 {
+		t.Errorf("another tare takes over %d runs without computing them", len(other.runs))
 	}
 	// What the file has is only the cache of the directories, and of no others.
 	makeRun(t, filepath.Join(root, "other"), "z")
@@ -139,7 +122,7 @@ func TestAnIndexThatIsNotSoundIsBuiltAgain(t *testing.T) {
 }
 
 func TestTwoProcessesShareAnIndex(t *testing.T) {
-	root, file := t.TempDir(), filepath.Join(t.TempDir(), "runs.sqlite")
+	root, file := t.TempDir(), filepath.Join(t.TempDir(), "runs.json")
 	makeRun(t, root, "a")
 	one, two := open(t, file, false, root), open(t, file, false, root)
 	names(t, one, "")

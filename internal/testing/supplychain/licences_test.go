@@ -23,10 +23,9 @@ import (
 var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "OFL-1.1", "Unlicense", "Zlib", publicDomain}
 
 // dedications to the public domain, which have no identifier of SPDX and ask for nothing:
-// that of XZ Embedded and what is made from it, and that of SQLite.
+// that of XZ Embedded and what is made from it.
 var dedications = []string{
 	"All these files have been put into the public domain. You can do whatever you want with these files.",
-	"All of the code and documentation in SQLite has been dedicated to the public domain by the authors.",
 }
 
 const publicDomain = "LicenseRef-Public-Domain"
