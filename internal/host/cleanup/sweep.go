@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/procfile"
 	"tare/internal/linux/userns"
 )
 
@@ -265,4 +267,60 @@ func detach(device string) error {
 		return err
 	}
 	return nil
+}
+
+// A recorded process is a file named by its PID that has its start time and its
+// role.
+
+func record(dir string, pid int, role string) (file string, err error) {
+	start, err := startTime(pid)
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, processDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, strconv.Itoa(pid))
+	return file, os.WriteFile(file, []byte(start+" "+role+"\n"), 0o644)
+}
+
+// startTime returns the start time of a process. PID and start time identify it until the
+// next boot.
+func startTime(pid int) (string, error) {
+	fields := procfile.Stat(pid)
+	if len(fields) <= procfile.StatStart {
+		return "", fmt.Errorf("/proc/%d/stat: %w", pid, fs.ErrNotExist)
+	}
+	return fields[procfile.StatStart], nil
+}
+
+// killRecorded kills the recorded processes that are still running.
+func killRecorded(ctx context.Context, dir string) (removed []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, processDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var problems []error
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, processDir, e.Name()))
+		if err != nil {
+			continue // its owner released it
+		}
+		start, role, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+		killed, err := procfile.Kill(ctx, pid, func() bool {
+			now, err := startTime(pid)
+			return err == nil && now == start
+		})
+		if err != nil {
+			problems = append(problems, fmt.Errorf("process %d (%s): %w", pid, role, err))
+		} else if killed {
+			removed = append(removed, fmt.Sprintf("process %d (%s)", pid, role))
+		}
+	}
+	return removed, errors.Join(problems...)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/base/quantity"
 	"tare/internal/linux/procfile"
 )
@@ -21,7 +23,6 @@ type Counter struct {
 	files  []*procfile.File // all, to be closed
 
 	cpu, user, system *procfile.File // v2 has one for all
-	ticks             *procfile.File // v1's division before Linux 4.7
 	quotas            subtree        // cpu.stat of the group and of those below
 	now, peak, stat   *procfile.File // of memory
 	io, served        *procfile.File // v2's, and v1's operations where a rule makes it count them
@@ -44,7 +45,6 @@ func (g *Group) Counter() *Counter {
 	}
 	if dir, v1 := g.dirs["cpuacct"]; v1 {
 		c.cpu, c.user, c.system = file(dir, "cpuacct.usage"), file(dir, "cpuacct.usage_user"), file(dir, "cpuacct.usage_sys")
-		c.ticks = file(dir, "cpuacct.stat")
 	} else if unified {
 		c.cpu = file(v2, "cpu.stat")
 	}
@@ -127,21 +127,10 @@ func (c *Counter) CPU() (CPU, error) {
 	}
 	user, errU := c.user.Number(&c.buffer)
 	system, errS := c.system.Number(&c.buffer)
-	if cpu.User, cpu.System = time.Duration(user), time.Duration(system); errU != nil || errS != nil {
-		// Before Linux 4.7: in ticks of 1/100 s.
-		text, err := c.ticks.Read(&c.buffer)
-		if err != nil {
-			return CPU{}, c.group.reading("CPU time", err)
-		}
-		for key, value := range procfile.Pairs(text) {
-			switch string(key) {
-			case "user":
-				cpu.User = time.Duration(value) * 10 * time.Millisecond
-			case "system":
-				cpu.System = time.Duration(value) * 10 * time.Millisecond
-			}
-		}
+	if err := errors.Join(errU, errS); err != nil {
+		return CPU{}, c.group.reading("CPU time", err)
 	}
+	cpu.User, cpu.System = time.Duration(user), time.Duration(system)
 	cpu.Throttled = c.throttled("throttled_time", time.Nanosecond)
 	return cpu, nil
 }
@@ -367,4 +356,66 @@ func (c *Counter) Processes(list []int) []int {
 	}
 	slices.Sort(list[begin:])
 	return append(list[:begin], slices.Compact(list[begin:])...)
+}
+
+// subtree is one file of a group and of all groups below it. A change of a
+// directory's link count shows that groups were created or removed.
+type subtree struct {
+	top, name   string
+	directories []directory
+	files       []*procfile.File
+	readings    int
+}
+
+// checkEvery is the number of readings after which the link counts are checked.
+// The counters are cumulative, so the usage of a new group is not lost.
+const checkEvery = 10
+
+type directory struct {
+	fd    int
+	links uint64
+}
+
+// list returns the files of the existing groups, that of the top last.
+func (s *subtree) list() []*procfile.File {
+	s.readings++
+	if s.top == "" || len(s.files) > 0 && (s.readings%checkEvery > 0 || !s.changed()) {
+		return s.files
+	}
+	s.close()
+	_ = walk(s.top, func(dir string) error {
+		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil
+		}
+		f := directory{fd, links(fd)}
+		s.directories = append(s.directories, f)
+		s.files = append(s.files, procfile.At(filepath.Join(dir, s.name)))
+		return nil
+	})
+	return s.files
+}
+
+// changed reports whether groups were created or removed. A file system that does
+// not count directories as links has a count of 1, so a change is assumed.
+func (s *subtree) changed() bool {
+	return slices.ContainsFunc(s.directories, func(f directory) bool { return f.links < 2 || links(f.fd) != f.links })
+}
+
+func links(fd int) uint64 {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return 0
+	}
+	return uint64(stat.Nlink)
+}
+
+func (s *subtree) close() {
+	for _, f := range s.directories {
+		unix.Close(f.fd)
+	}
+	for _, f := range s.files {
+		f.Close()
+	}
+	s.directories, s.files = nil, nil
 }

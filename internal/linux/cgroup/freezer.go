@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,8 +28,7 @@ type Freezer struct {
 	own   bool
 
 	mutex sync.Mutex
-	dir   string // "" until the first freeze
-	v1    bool
+	at    freezerAt // without a directory until the first freeze
 }
 
 // Freezer returns the freezer of a group. The group of an engine (own is false) is
@@ -56,7 +56,7 @@ func (f *Freezer) Freeze(ctx context.Context) error {
 func (f *Freezer) Thaw(ctx context.Context) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if f.dir == "" {
+	if f.at.dir == "" {
 		return nil // it was never frozen
 	}
 	if err := f.set(ctx, false); err != nil {
@@ -122,7 +122,7 @@ func (g *Group) freezers() (list []freezerAt) {
 
 // find looks for the hierarchy that has all processes of the group.
 func (f *Freezer) find() error {
-	if f.dir != "" {
+	if f.at.dir != "" {
 		return nil
 	}
 	places := f.group.freezers()
@@ -139,7 +139,7 @@ func (f *Freezer) find() error {
 			problems = append(problems, fmt.Errorf("%s: %w", p.file(p.dir), err))
 			continue
 		}
-		f.dir, f.v1 = p.dir, p.v1
+		f.at = p
 		return nil
 	}
 	if f.own && len(places) > 0 {
@@ -147,7 +147,7 @@ func (f *Freezer) find() error {
 		if err := f.gather(p.dir); err != nil {
 			return err
 		}
-		f.dir, f.v1 = p.dir, p.v1
+		f.at = p
 		return nil
 	}
 	if len(problems) == 0 {
@@ -161,22 +161,24 @@ func (f *Freezer) gather(dir string) error {
 	if err := f.group.tree.makeDirectory(dir); err != nil {
 		return fmt.Errorf("%w: creating %s: %w", errors.ErrUnsupported, dir, err)
 	}
-	// Processes may fork in the meantime, so repeat until none is outside.
+	return moveAll(dir, func() ([]int, error) { return f.group.outside(dir) })
+}
+
+// moveAll moves the processes of a list into a group's directory until the list is empty:
+// they may fork in the meantime.
+func moveAll(dir string, list func() ([]int, error)) error {
 	for range 20 {
-		outside, err := f.group.outside(dir)
-		if err != nil {
+		pids, err := list()
+		if err != nil || len(pids) == 0 {
 			return err
 		}
-		if len(outside) == 0 {
-			return nil
-		}
-		for _, pid := range outside {
-			if err := write(filepath.Join(dir, "cgroup.procs"), fmt.Sprint(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
+		for _, pid := range pids {
+			if err := write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("moving process %d into %s: %w", pid, dir, err)
 			}
 		}
 	}
-	return fmt.Errorf("%s: the group starts processes faster than they can be moved", dir)
+	return fmt.Errorf("%s: processes are started faster than they can be moved", dir)
 }
 
 // outside lists the processes of the group that are not in its directory of a hierarchy.
@@ -197,13 +199,13 @@ func (g *Group) outside(dir string) ([]int, error) {
 func (f *Freezer) set(ctx context.Context, frozen bool) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeTimeout)
 	defer cancel()
-	p := freezerAt{f.dir, f.v1}
-	if err := write(p.file(f.dir), p.state(frozen)); err != nil {
-		return fmt.Errorf("%s: %w", p.file(f.dir), err)
+	p := f.at
+	if err := write(p.file(p.dir), p.state(frozen)); err != nil {
+		return fmt.Errorf("%s: %w", p.file(p.dir), err)
 	}
-	shown, want := filepath.Join(f.dir, "cgroup.events"), "frozen "+p.state(frozen)
-	if f.v1 {
-		shown, want = p.file(f.dir), p.state(frozen)
+	shown, want := filepath.Join(p.dir, "cgroup.events"), "frozen "+p.state(frozen)
+	if p.v1 {
+		shown, want = p.file(p.dir), p.state(frozen)
 	}
 	events, err := os.Open(shown)
 	if err != nil {
@@ -226,8 +228,8 @@ func (f *Freezer) set(ctx context.Context, frozen bool) error {
 		}
 		wait := unix.NsecToTimespec(int64(pause))
 		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(events.Fd()), Events: unix.POLLPRI}}, &wait, nil)
-		if f.v1 {
-			_ = write(p.file(f.dir), p.state(frozen)) // for a process that was forked meanwhile
+		if p.v1 {
+			_ = write(p.file(p.dir), p.state(frozen)) // for a process that was forked meanwhile
 		}
 	}
 }

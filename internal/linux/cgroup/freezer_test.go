@@ -91,7 +91,7 @@ func TestAFrozenGroupStandsStillUntilItIsThawed(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if outside, err := g.outside(f.dir); err != nil || len(outside) > 0 {
+				if outside, err := g.outside(f.at.dir); err != nil || len(outside) > 0 {
 					t.Fatalf("processes %v of the group are outside of the freezer, %v", outside, err)
 				}
 				for range 2 {

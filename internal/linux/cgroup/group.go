@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"tare/internal/linux/procfile"
 )
 
 // Group is one control group: a directory in each hierarchy.
@@ -202,23 +202,14 @@ func (g *Group) list(dirs []string) ([]int, error) {
 	seen, list := map[int]bool{}, []int{}
 	for _, dir := range dirs {
 		err := walk(dir, func(at string) error {
-			data, err := os.ReadFile(filepath.Join(at, "cgroup.procs"))
-			// ENODEV and ENOENT: removed in the meantime. EOPNOTSUPP: a threaded group,
-			// whose processes are listed in its parent.
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EOPNOTSUPP) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			for _, field := range strings.Fields(string(data)) {
-				// 0 is a process of another PID namespace.
-				if pid, err := strconv.Atoi(field); err == nil && pid > 0 && !seen[pid] {
+			pids, err := pidsIn(at)
+			for _, pid := range pids {
+				if !seen[pid] {
 					seen[pid] = true
 					list = append(list, pid)
 				}
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("listing the processes of cgroup %s: %w", g.path, err)
@@ -226,6 +217,23 @@ func (g *Group) list(dirs []string) ([]int, error) {
 	}
 	sort.Ints(list)
 	return list, nil
+}
+
+// pidsIn lists the processes in one directory.
+func pidsIn(dir string) (list []int, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	// ENODEV and ENOENT: removed in the meantime. EOPNOTSUPP: a threaded group,
+	// whose processes are listed in its parent.
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EOPNOTSUPP) {
+		return nil, nil
+	}
+	for _, field := range strings.Fields(string(data)) {
+		// 0 is a process of another PID namespace.
+		if pid, err := strconv.Atoi(field); err == nil && pid > 0 {
+			list = append(list, pid)
+		}
+	}
+	return list, err
 }
 
 // Kill kills all processes of the group and of those below it, until none is left,
@@ -249,35 +257,9 @@ func (g *Group) Kill(ctx context.Context) error {
 			_ = write(filepath.Join(dir, "cgroup.kill"), "1") // absent before Linux 5.14
 		}
 		for _, pid := range pids {
-			if err := killAndWait(ctx, pid); err != nil {
-				return fmt.Errorf("killing cgroup %s: %w", g.path, err)
+			if _, err := procfile.Kill(ctx, pid, nil); err != nil {
+				return fmt.Errorf("killing cgroup %s: process %d: %w", g.path, pid, err)
 			}
-		}
-	}
-}
-
-func killAndWait(ctx context.Context, pid int) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("opening process %d: %w", pid, err)
-	}
-	defer unix.Close(fd)
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("sending SIGKILL to process %d: %w", pid, err)
-	}
-	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 50)
-		if n > 0 {
-			return nil
-		}
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("waiting for the end of process %d: %w", pid, err)
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("process %d did not end after SIGKILL: %w", pid, ctx.Err())
 		}
 	}
 }

@@ -8,6 +8,8 @@ package procfile
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -139,6 +141,36 @@ func Parents() map[int]int {
 		}
 	}
 	return parents
+}
+
+// Kill kills the process that has a PID now, and returns when it is gone. It uses a pidfd,
+// so that no later process with the same PID is killed. The process is left alone if it
+// has ended already, or if is says that it is another one.
+func Kill(ctx context.Context, pid int, is func() bool) (killed bool, err error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("opening it: %w", err)
+	}
+	defer unix.Close(fd)
+	ended := func(wait int) bool {
+		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, wait)
+		return n > 0
+	}
+	if is != nil && !is() || ended(0) { // a zombie
+		return false, nil
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return false, fmt.Errorf("sending SIGKILL: %w", err)
+	}
+	for !ended(50) {
+		if ctx.Err() != nil {
+			return false, fmt.Errorf("it is still running after SIGKILL: %w", ctx.Err())
+		}
+	}
+	return true, nil
 }
 
 // Number reads a file that holds one.

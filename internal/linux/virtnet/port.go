@@ -35,22 +35,26 @@ func (p *Port) Path() string { return pathOf(p.File) }
 
 // Tap makes a port of a virtual machine. The tap is there for as long as
 // somebody has its file open.
-func (b *Bridge) Tap() (_ *Port, err error) {
+func (b *Bridge) Tap() (*Port, error) {
+	return b.port("making a tap", func(p *Port) error {
+		// A tap is made in the namespace that its file was opened in.
+		if err := netns.Within(b.space, p.openTap); err != nil {
+			return err
+		}
+		return b.plug(p.Device)
+	})
+}
+
+// port takes an address for a port, and gives it back if the port cannot be made.
+func (b *Bridge) port(tried string, make func(*Port) error) (*Port, error) {
 	p, err := b.take()
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(explain("making a tap", err), p.Close())
-			p = nil
-		}
-	}()
-	// A tap is made in the namespace that its file was opened in.
-	if err = netns.Within(b.space, func() error { return p.openTap() }); err != nil {
-		return nil, err
+	if err := make(p); err != nil {
+		return nil, errors.Join(explain(tried, err), p.Close())
 	}
-	return p, b.plug(p.Device)
+	return p, nil
 }
 
 func (p *Port) openTap() error {
@@ -77,48 +81,42 @@ func (p *Port) openTap() error {
 
 // Namespace makes a port of a sandbox: a network namespace whose eth0 has the
 // port's address.
-func (b *Bridge) Namespace() (_ *Port, err error) {
-	p, err := b.take()
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(explain("making a network namespace at the bridge", err), p.Close())
-			p = nil
+func (b *Bridge) Namespace() (*Port, error) {
+	return b.port("making a network namespace at the bridge", func(p *Port) (err error) {
+		if p.File, err = netns.New(); err != nil {
+			return err
 		}
-	}()
-	if p.File, err = netns.New(); err != nil {
-		return nil, err
-	}
-	const theirs = "eth0"
-	if err := b.there.LinkAdd(&netlink.Veth{
-		LinkAttrs: named(p.Device),
-		PeerName:  theirs, PeerHardwareAddr: p.MAC, PeerNamespace: netlink.NsFd(p.File.Fd()),
-	}); err != nil {
-		return nil, fmt.Errorf("making the interface %s: %w", p.Device, err)
-	}
-	if err := b.plug(p.Device); err != nil {
-		return nil, err
-	}
-	return p, netns.Within(p.File, func() error {
-		for _, name := range []string{"lo", theirs} {
-			l, err := netlink.LinkByName(name)
-			if err == nil && name == theirs {
-				err = netlink.AddrAdd(l, &netlink.Addr{IPNet: ipNet(p.Address)})
-			}
-			if err == nil {
-				err = netlink.LinkSetUp(l)
-			}
-			if err == nil && name == theirs && p.Gateway.IsValid() {
-				err = netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: p.Gateway.AsSlice()})
-			}
-			if err != nil {
-				return fmt.Errorf("giving %s the address %s: %w", name, p.Address, err)
-			}
+		const theirs = "eth0"
+		if err := b.there.LinkAdd(&netlink.Veth{
+			LinkAttrs: named(p.Device),
+			PeerName:  theirs, PeerHardwareAddr: p.MAC, PeerNamespace: netlink.NsFd(p.File.Fd()),
+		}); err != nil {
+			return fmt.Errorf("making the interface %s: %w", p.Device, err)
 		}
-		return nil
+		if err := b.plug(p.Device); err != nil {
+			return err
+		}
+		return netns.Within(p.File, func() error { return errors.Join(p.setUp("lo"), p.setUp(theirs)) })
 	})
+}
+
+// setUp brings up an interface of this thread's namespace; one other than the loopback
+// gets the port's address.
+func (p *Port) setUp(name string) error {
+	l, err := netlink.LinkByName(name)
+	if err == nil && name != "lo" {
+		err = netlink.AddrAdd(l, &netlink.Addr{IPNet: ipNet(p.Address)})
+	}
+	if err == nil {
+		err = netlink.LinkSetUp(l)
+	}
+	if err == nil && name != "lo" && p.Gateway.IsValid() {
+		err = netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: p.Gateway.AsSlice()})
+	}
+	if err != nil {
+		return fmt.Errorf("giving %s the address %s: %w", name, p.Address, err)
+	}
+	return nil
 }
 
 // take reserves an address. The search goes on from the last one, so that no
@@ -178,13 +176,7 @@ func Alone() (*os.File, error) {
 	if err != nil {
 		return nil, explain("making a network namespace", err)
 	}
-	if err := netns.Within(space, func() error {
-		l, err := netlink.LinkByName("lo")
-		if err == nil {
-			err = netlink.LinkSetUp(l)
-		}
-		return err
-	}); err != nil {
+	if err := netns.Within(space, func() error { return (&Port{}).setUp("lo") }); err != nil {
 		return nil, errors.Join(explain("bringing up a loopback", err), space.Close())
 	}
 	return space, nil

@@ -100,7 +100,7 @@ func (s *server) openStdio(m wire.Start) (e *stdioPipes, err error) {
 	var in int
 	switch {
 	case m.Stdin:
-		in, e.stdin, err = newInputPipe()
+		e.stdin, in, err = newPipe(1)
 	case m.Input != "":
 		in, err = openInput(m.Input)
 	default:
@@ -210,4 +210,86 @@ func (s *server) readFile(t *task, m wire.Read) error {
 		}
 	}
 	return nil
+}
+
+// drainTimeout is how long an output pipe is read after the command has exited,
+// while one of its children still holds the write end.
+const drainTimeout = 200 * time.Millisecond
+
+// outputPipe is one output of a command, and the type of the frames for it.
+type outputPipe struct {
+	kind wire.Type // 0 discards the output
+	read *os.File
+	fd   int // the command's end
+}
+
+// newOutputPipe creates the pipe.
+func newOutputPipe(kind wire.Type) (*outputPipe, error) {
+	agents, commands, err := newPipe(0)
+	return &outputPipe{kind, agents, commands}, err
+}
+
+// newPipe creates a pipe. The agent's end, 0 to read or 1 to write, is non-blocking, so
+// that it can time out; the command's end blocks.
+func newPipe(end int) (agents *os.File, commands int, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, 0, err
+	}
+	if err := unix.SetNonblock(fds[end], true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, 0, err
+	}
+	return os.NewFile(uintptr(fds[end]), "pipe of a command"), fds[1-end], nil
+}
+
+// pump passes data from the pipe to send until all write ends are closed. When
+// the command has exited, all that it wrote is in the pipe and is sent, however
+// slow the receiver is. Output of processes that it left behind is read for
+// drainTimeout more.
+func (o *outputPipe) pump(ended <-chan struct{}, send func([]byte) bool) {
+	defer o.read.Close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-ended:
+			_ = o.read.SetReadDeadline(time.Now().Add(drainTimeout))
+		case <-done:
+		}
+	}()
+	buffer := make([]byte, wire.Chunk)
+	for {
+		n, err := o.read.Read(buffer)
+		if n > 0 && !send(buffer[:n]) {
+			return
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			o.drain(buffer, send)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// drain sends what the pipe holds now.
+func (o *outputPipe) drain(buffer []byte, send func([]byte) bool) {
+	raw, err := o.read.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		left, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		for err == nil && left > 0 {
+			var n int
+			n, err = unix.Read(int(fd), buffer[:min(left, len(buffer))])
+			if n <= 0 || !send(buffer[:n]) {
+				return
+			}
+			left -= n
+		}
+	})
 }
