@@ -16,7 +16,7 @@ func (p Pack) StartsImage() []Step {
 // WithArguments returns the pack with arguments for the image's own command, in place of
 // those that the image says.
 func (p Pack) WithArguments(arguments []string) Pack {
-	return p.eachStep(func(s Step) Step {
+	return p.eachStep(func(s Step, _ ...any) Step {
 		if s.Entrypoint {
 			s.Argv = literals(arguments)
 		}
@@ -30,7 +30,7 @@ func (p Pack) Of(named func(name string) *image.Image) Pack {
 	if len(p.StartsImage()) == 0 {
 		return p
 	}
-	step := func(s Step) Step {
+	step := func(s Step, _ ...any) Step {
 		if !s.Entrypoint {
 			return s
 		}

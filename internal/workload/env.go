@@ -5,37 +5,39 @@ import "slices"
 // WithEnv returns the pack with environment variables, KEY=VALUE, in every step. They
 // override those of the same name that a step has.
 func (p Pack) WithEnv(env []string) Pack {
-	var escaped []string
-	for _, e := range env { // what looks like a parameter of the pack is the value's
-		escaped = append(escaped, reference.ReplaceAllString(e, "$$$0"))
-	}
-	return p.eachStep(func(s Step) Step {
-		s.Env = slices.Concat(s.Env, escaped)
+	return p.eachStep(func(s Step, _ ...any) Step {
+		s.Env = slices.Concat(s.Env, literals(env))
 		return s
 	})
 }
 
-// eachStep returns a copy in which change was applied to every step.
-func (p Pack) eachStep(change func(Step) Step) Pack {
-	for _, list := range []*[]Step{&p.Begin, &p.End, &p.Setup, &p.Teardown} {
-		*list = slices.Clone(*list)
-		for i := range *list {
-			(*list)[i] = change((*list)[i])
+// eachStep returns a copy in which change was applied to every step. at is the position
+// of the step in the pack's file.
+func (p Pack) eachStep(change func(s Step, at ...any) Step) Pack {
+	each := func(name string, list []Step) []Step {
+		list = slices.Clone(list)
+		for i, s := range list {
+			list[i] = change(s, name, i)
 		}
+		return list
 	}
+	p.Begin, p.End = each("begin", p.Begin), each("end", p.End)
+	p.Setup, p.Teardown = each("setup", p.Setup), each("teardown", p.Teardown)
 	p.Servers = slices.Clone(p.Servers)
 	for i, s := range p.Servers {
-		p.Servers[i].Step = change(s.Step)
+		p.Servers[i].Step = change(s.Step, "servers", i)
 	}
-	for _, one := range []**Step{&p.Warmup, &p.Driver} {
-		if *one != nil {
-			s := change(**one)
-			*one = &s
+	one := func(s *Step, at ...any) *Step {
+		if s == nil {
+			return nil
 		}
+		changed := change(*s, at...)
+		return &changed
 	}
-	if p.Length != nil && p.Length.Driver != nil {
-		l, s := *p.Length, change(*p.Length.Driver)
-		l.Driver, p.Length = &s, &l
+	p.Warmup, p.Driver = one(p.Warmup, "warmup"), one(p.Driver, "driver")
+	if p.Length != nil {
+		l := *p.Length
+		l.Driver, p.Length = one(l.Driver, "length", "driver"), &l
 	}
 	return p
 }

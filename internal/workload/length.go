@@ -96,7 +96,7 @@ func (p Pack) Amounts() (start, most int64) {
 // longestSample bounds the default length of samples in a pack.
 const longestSample = time.Hour
 
-func checkLength(p *Pack, root strictyaml.Node) {
+func validateLength(p *Pack, root strictyaml.Node) {
 	l, at := p.Length, root.At("length")
 	if l == nil {
 		return
@@ -127,10 +127,10 @@ func checkLength(p *Pack, root strictyaml.Node) {
 		}
 		return
 	}
-	checkAmount(p, at, known)
+	validateAmount(p, at, known)
 }
 
-func checkAmount(p *Pack, at strictyaml.Node, known []string) {
+func validateAmount(p *Pack, at strictyaml.Node, known []string) {
 	l := p.Length
 	spec, given := p.Parameters[l.Amount]
 	switch {
@@ -149,7 +149,6 @@ func checkAmount(p *Pack, at strictyaml.Node, known []string) {
 	driver := p.Driver
 	if l.Driver != nil {
 		driver = l.Driver
-		checkStep(*driver, at.At("driver"))
 		if driver.Role != p.Driver.Role {
 			at.At("driver").Problemf("length: driver: needs the role of the pack's driver, %q", p.Driver.Role)
 		}

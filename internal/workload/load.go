@@ -75,7 +75,7 @@ func Decode(file string, data []byte) (*Pack, error) {
 	}
 	pack := &Pack{}
 	root.Decode(pack)
-	check(pack, root)
+	validate(pack, root)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}

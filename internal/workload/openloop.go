@@ -71,7 +71,7 @@ func (m Metric) AtPercentile(percent float64) Metric {
 	return m
 }
 
-func checkOpenLoop(p *Pack, root strictyaml.Node) {
+func validateOpenLoop(p *Pack, root strictyaml.Node) {
 	l, at := p.OpenLoop, root.At("open_loop")
 	if l == nil {
 		return

@@ -201,45 +201,18 @@ func (p Pack) rewrite(change func(path []any, text string) string) Pack {
 		}
 		return list
 	}
-	step := func(s Step, path ...any) Step {
-		at := func(more ...any) []any { return append(slices.Clone(path), more...) }
-		s.Run = change(at("run"), s.Run)
-		s.Dir = change(at("dir"), s.Dir)
-		s.Stdin = change(at("stdin"), s.Stdin)
-		s.User = change(at("user"), s.User)
-		s.Argv = texts(s.Argv, at("argv")...)
-		s.Env = texts(s.Env, at("env")...)
+	p = p.eachStep(func(s Step, path ...any) Step {
+		at := func(key string) []any { return append(slices.Clone(path), key) }
+		s.Run, s.Dir = change(at("run"), s.Run), change(at("dir"), s.Dir)
+		s.Stdin, s.User = change(at("stdin"), s.Stdin), change(at("user"), s.User)
+		s.Argv, s.Env = texts(s.Argv, at("argv")...), texts(s.Env, at("env")...)
 		return s
-	}
-	steps := func(list []Step, name string) []Step {
-		list = slices.Clone(list)
-		for i := range list {
-			list[i] = step(list[i], name, i)
-		}
-		return list
-	}
-	p.Begin, p.End = steps(p.Begin, "begin"), steps(p.End, "end")
-	p.Setup, p.Teardown = steps(p.Setup, "setup"), steps(p.Teardown, "teardown")
-	if p.Warmup != nil {
-		s := step(*p.Warmup, "warmup")
-		p.Warmup = &s
-	}
-	if p.Driver != nil {
-		s := step(*p.Driver, "driver")
-		p.Driver = &s
-	}
-	if p.Length != nil && p.Length.Driver != nil {
-		l, s := *p.Length, step(*p.Length.Driver, "length", "driver")
-		l.Driver, p.Length = &s, &l
-	}
-	p.Servers = slices.Clone(p.Servers)
-	for i, server := range p.Servers {
-		server.Step = step(server.Step, "servers", i)
-		server.Ready.TCP = change([]any{"servers", i, "ready", "tcp"}, server.Ready.TCP)
-		server.Ready.HTTP = change([]any{"servers", i, "ready", "http"}, server.Ready.HTTP)
-		server.Ready.Unix = change([]any{"servers", i, "ready", "unix"}, server.Ready.Unix)
-		server.Ready.Exec = texts(server.Ready.Exec, "servers", i, "ready", "exec")
-		p.Servers[i] = server
+	})
+	for i := range p.Servers {
+		ready := &p.Servers[i].Ready
+		at := func(key string) []any { return []any{"servers", i, "ready", key} }
+		ready.TCP, ready.HTTP, ready.Unix = change(at("tcp"), ready.TCP), change(at("http"), ready.HTTP), change(at("unix"), ready.Unix)
+		ready.Exec = texts(ready.Exec, "servers", i, "ready", "exec")
 	}
 	paths := func(list []RolePath, name string) []RolePath {
 		list = slices.Clone(list)

@@ -60,18 +60,15 @@ func (p Pack) RoleNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// steps returns all steps of the pack.
-func (p Pack) steps() []Step {
-	steps := slices.Concat(p.Begin, p.End, p.Setup, p.Teardown)
-	for _, s := range p.Servers {
-		steps = append(steps, s.Step)
-	}
-	for _, s := range []*Step{p.Warmup, p.Driver} {
-		if s != nil {
-			steps = append(steps, *s)
+// steps returns all steps of the pack, without the driver of Length.
+func (p Pack) steps() (all []Step) {
+	p.eachStep(func(s Step, at ...any) Step {
+		if at[0] != "length" {
+			all = append(all, s)
 		}
-	}
-	return steps
+		return s
+	})
+	return all
 }
 
 // References lists the parameters that the command refers to as ${name}.

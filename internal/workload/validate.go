@@ -92,22 +92,22 @@ var (
 	restFields  = []string{IdleMemory, HostMemory, IdleCPU}
 )
 
-// check reports the errors of a pack, except those of its values' types.
-func check(p *Pack, root strictyaml.Node) {
+// validate reports the errors of a pack, except those of its values' types.
+func validate(p *Pack, root strictyaml.Node) {
 	if !packName.MatchString(p.Name) {
 		root.At("workload").Problemf("workload: %q is not a valid name: use lower-case letters, digits and single dashes", p.Name)
 	}
 	oneOf(root, "stresses", p.Stresses, stresses, true)
 	oneOf(root, "fresh", p.Fresh, freshes, false)
-	checkParameters(p, root)
-	checkRoles(p, root)
-	checkSteps(p, root)
-	checkPaths(p, root, "touches", p.Touches)
-	checkPaths(p, root, "configuration", p.Configuration)
-	checkLength(p, root)
-	checkOpenLoop(p, root)
-	checkParser(p, root)
-	checkMetrics(p, root)
+	validateParameters(p, root)
+	validateRoles(p, root)
+	validateSteps(p, root)
+	validatePaths(p, root, "touches", p.Touches)
+	validatePaths(p, root, "configuration", p.Configuration)
+	validateLength(p, root)
+	validateOpenLoop(p, root)
+	validateParser(p, root)
+	validateMetrics(p, root)
 }
 
 func oneOf(at strictyaml.Node, key, value string, known []string, must bool) {
@@ -118,7 +118,17 @@ func oneOf(at strictyaml.Node, key, value string, known []string, must bool) {
 	}
 }
 
-func checkParameters(p *Pack, root strictyaml.Node) {
+// count is how many are true.
+func count(all ...bool) (n int) {
+	for _, one := range all {
+		if one {
+			n++
+		}
+	}
+	return n
+}
+
+func validateParameters(p *Pack, root strictyaml.Node) {
 	for name, parameter := range p.Parameters {
 		at := root.At("parameters", name)
 		if !plainName.MatchString(name) {
@@ -158,22 +168,11 @@ func checkParameters(p *Pack, root strictyaml.Node) {
 	})
 }
 
-func checkSteps(p *Pack, root strictyaml.Node) {
-	for i, s := range p.Begin {
-		checkStep(s, root.At("begin", i))
-	}
-	for i, s := range p.End {
-		checkStep(s, root.At("end", i))
-	}
-	for i, s := range p.Setup {
-		checkStep(s, root.At("setup", i))
-	}
-	for i, s := range p.Teardown {
-		checkStep(s, root.At("teardown", i))
-	}
-	if p.Warmup != nil {
-		checkStep(*p.Warmup, root.At("warmup"))
-	}
+func validateSteps(p *Pack, root strictyaml.Node) {
+	p.eachStep(func(s Step, at ...any) Step {
+		validateStep(s, root.At(at...))
+		return s
+	})
 	switch {
 	case p.Startup && (p.Driver != nil || len(p.Servers) > 0):
 		root.At("startup").Problemf("startup: a pack that measures the start cannot have a driver or servers")
@@ -181,23 +180,15 @@ func checkSteps(p *Pack, root strictyaml.Node) {
 		root.At("rest").Problemf("rest: only a pack with startup: true measures idle instances")
 	case !p.Startup && p.Driver == nil:
 		root.Problemf("driver: is missing; it is the measured command")
-	case p.Driver != nil:
-		checkStep(*p.Driver, root.At("driver"))
 	}
 	for i, server := range p.Servers {
-		checkServer(server, root.At("servers", i))
+		validateServer(server, root.At("servers", i))
 	}
 }
 
-func checkServer(server Server, at strictyaml.Node) {
-	checkStep(server.Step, at)
+func validateServer(server Server, at strictyaml.Node) {
 	oneOf(at, "stop", server.Stop, signals, false)
-	ready := 0
-	for _, set := range []bool{server.Ready.TCP != "", server.Ready.HTTP != "", server.Ready.Unix != "", len(server.Ready.Exec) > 0} {
-		if set {
-			ready++
-		}
-	}
+	ready := count(server.Ready.TCP != "", server.Ready.HTTP != "", server.Ready.Unix != "", len(server.Ready.Exec) > 0)
 	if ready != 1 {
 		at.At("ready").Problemf("ready: needs exactly one of tcp, http, unix and exec, has %d", ready)
 	}
@@ -213,7 +204,7 @@ func checkServer(server Server, at strictyaml.Node) {
 	}
 }
 
-func checkRoles(p *Pack, root strictyaml.Node) {
+func validateRoles(p *Pack, root strictyaml.Node) {
 	for name, role := range p.Roles {
 		at := root.At("roles", name)
 		if !roleName.MatchString(name) {
@@ -246,7 +237,7 @@ func checkRoles(p *Pack, root strictyaml.Node) {
 	}
 }
 
-func checkPaths(p *Pack, root strictyaml.Node, key string, list []RolePath) {
+func validatePaths(p *Pack, root strictyaml.Node, key string, list []RolePath) {
 	for i, at := range list {
 		node := root.At(key, i)
 		if !strings.HasPrefix(at.Path, "/") && !strings.HasPrefix(at.Path, "${") {
@@ -261,14 +252,8 @@ func checkPaths(p *Pack, root strictyaml.Node, key string, list []RolePath) {
 	}
 }
 
-func checkStep(s Step, at strictyaml.Node) {
-	given := 0
-	for _, set := range []bool{s.Run != "", len(s.Argv) > 0, s.Entrypoint} {
-		if set {
-			given++
-		}
-	}
-	switch {
+func validateStep(s Step, at strictyaml.Node) {
+	switch given := count(s.Run != "", len(s.Argv) > 0, s.Entrypoint); {
 	case given != 1:
 		at.Problemf("a step needs exactly one of run (a shell command line), argv (a list) and entrypoint: true (the image's own command), has %d", given)
 	case s.Entrypoint && (s.User != "" || s.Dir != ""):
@@ -284,14 +269,9 @@ func checkStep(s Step, at strictyaml.Node) {
 	}
 }
 
-func checkParser(p *Pack, root strictyaml.Node) {
+func validateParser(p *Pack, root strictyaml.Node) {
 	at := root.At("parser")
-	given := 0
-	for _, set := range []bool{p.Parser.Name != "", len(p.Parser.Regex) > 0, p.Parser.JSON, p.Parser.CSV} {
-		if set {
-			given++
-		}
-	}
+	given := count(p.Parser.Name != "", len(p.Parser.Regex) > 0, p.Parser.JSON, p.Parser.CSV)
 	if p.Startup {
 		if given > 0 {
 			at.Problemf("parser: a pack that measures the start has no output to parse")
@@ -370,7 +350,7 @@ func CheckMetricName(name string) error {
 	return nil
 }
 
-func checkMetrics(p *Pack, root strictyaml.Node) {
+func validateMetrics(p *Pack, root strictyaml.Node) {
 	if len(p.Metrics) == 0 {
 		root.At("metrics").Problemf("metrics: is missing; at least one is needed")
 	}
@@ -393,7 +373,7 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 		}
 		oneOf(at, "better", m.Better, betters, true)
 		oneOf(at, "across", m.Across, acrosses, false)
-		p.checkPercentile(m, at)
+		p.validatePercentile(m, at)
 		if known && !slices.Contains(fields, m.FieldName()) && !p.gives(m.FieldName()) && (m.Of == "" || m.Field != "") {
 			at.At("field").Problemf("metric %s: %s", m.Name, strictyaml.Unknown("field of the parser", m.FieldName(), fields))
 		}
@@ -418,8 +398,8 @@ func checkMetrics(p *Pack, root strictyaml.Node) {
 	}
 }
 
-// checkPercentile checks the keys of a metric that is a percentile.
-func (p *Pack) checkPercentile(m Metric, at strictyaml.Node) {
+// validatePercentile checks the keys of a metric that is a percentile.
+func (p *Pack) validatePercentile(m Metric, at strictyaml.Node) {
 	switch {
 	case m.Percentile == nil && m.Of != "":
 		at.At("of").Problemf("metric %s: of needs percentile, the percentile of the distribution", m.Name)
