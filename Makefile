@@ -11,9 +11,10 @@ MAKEFLAGS += --no-builtin-rules
 export PATH := $(CURDIR)/build/bin:$(PATH):/usr/local/go/bin:/usr/sbin:/sbin
 
 # Static programs; the version comes from below and not from Go, which asks git in
-# ways that fail where the checkout is another user's.
+# ways that fail where the checkout is another user's. Linters, programs and tests are
+# compiled with the same flags, so that what one has compiled serves the others.
 export CGO_ENABLED := $(if $(RACE),1,0)
-export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -trimpath)
 
 # The images that tests make stay here, for the next time.
 export TARE_TEST_IMAGES ?= $(CURDIR)/build/test-images
@@ -30,7 +31,7 @@ FUZZTIME ?= 20s
 
 agent := internal/agent/program/tare-agent
 # With this GOGC the compiler takes less time, within the limit of memory.
-go-build = GOGC=$(or $(GOGC),400) GOMEMLIMIT=$(or $(GOMEMLIMIT),2GiB) go build -trimpath $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)"
+go-build = GOGC=$(or $(GOGC),400) GOMEMLIMIT=$(or $(GOMEMLIMIT),2GiB) go build $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)"
 
 # RACE=1 puts the race detector, which is linked through cgo, into tare, its agent
 # and the tests. Tare and the agent stay static, since they run in images.
@@ -66,15 +67,15 @@ run: run-step-1 setup-run run-step-2 build ## Install what is missing, then run 
 	@echo "bin/tare, without a command, says what to do next"
 
 .PHONY: check
-check: setup-check ## Check what can be checked in two minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats)
-	scripts/check.sh $(PACKAGES)
+check: setup-check agent ## Check what can be checked in two minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats RACE=1)
+	scripts/check.sh $(if $(RACE),-race) $(PACKAGES)
 
 .PHONY: lint
-lint: setup-check ## The first part of check: gofmt, golangci-lint, shellcheck
+lint: setup-check ## The first part of check: gofmt, golangci-lint, shellcheck, known vulnerabilities
 	scripts/lint.sh $(PACKAGES)
 
 .PHONY: test
-test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name" RACE=1)
+test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name" RACE=1 NIGHTLY=1)
 	scripts/test.sh $(if $(RACE),-race) $(ARGS) $(PACKAGES)
 
 .PHONY: test-kubernetes

@@ -16,7 +16,7 @@ cd "$(dirname "$0")/../tools"
 
 for program; do
 	for module in . release; do
-		package=$(sed -n "s|^\(tool \)\?[[:space:]]*\([^ ]*/cmd/$program\)\$|\2|p" "$module/go.mod")
+		package=$(sed -n "s|^\(tool \)\?[[:space:]]*\([^ ]*/$program\)\$|\2|p" "$module/go.mod")
 		[ -z "$package" ] || break
 	done
 	[ -n "$package" ] || { echo "install-tools: no module in tools has the tool $program" >&2; exit 1; }

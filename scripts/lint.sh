@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the form of the code: gofmt, golangci-lint (.golangci.yml), shellcheck.
+# Checks the form of the code, without running it: gofmt, golangci-lint
+# (.golangci.yml), shellcheck; and govulncheck, if its database can be reached.
 # Arguments are packages; without any it is all of them.
 set -euo pipefail
 
@@ -14,10 +15,12 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | x
 	failed=1
 }
 
-# The cache stays in the checkout, like all else that make builds. golangci-lint
-# reads what the compiler exports; with -race it reads what the tests of make
-# check need anyway, so that dependencies are compiled once and not twice.
-CGO_ENABLED=1 GOFLAGS="${GOFLAGS:-} -race" \
+# It reads what the compiler exports. The flags are those of make (GOFLAGS), so that
+# what it has compiled is not compiled again for the tests. With this GOGC both take
+# less time, within the limit of memory. The cache stays in the checkout, like all else
+# that make builds.
+GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" \
 	GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$PWD/build/cache/golangci-lint} golangci-lint run "$@" || failed=1
 shellcheck scripts/*.sh .ci/run examples/ci/*.sh || failed=1
+scripts/vulncheck.sh --if-reachable "$@" || failed=1
 exit "$failed"

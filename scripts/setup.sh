@@ -52,8 +52,16 @@ group() {
 		fi
 		wants_runsc=yes
 		;;
+	tests) # of any kind
+		need jq jq "the summary of tests"
+		wants_tools+=" gotestsum"
+		[ -n "${RACE:-}" ] || return 0
+		need gcc gcc "the race detector"
+		[ -e /usr/include/stdlib.h ] || missing+=("libc6-dev|the race detector")
+		;;
 	test)
 		group run
+		group tests
 		group web
 		group docs
 		group release
@@ -79,6 +87,7 @@ group() {
 		;;
 	kubernetes)
 		group run
+		group tests
 		need openssl openssl "certificates of a cluster"
 		need curl curl "waiting for a cluster"
 		[ -x /usr/lib/cni/bridge ] || missing+=("containernetworking-plugins|networks of pods")
@@ -94,8 +103,7 @@ group() {
 		;;
 	check)
 		group build
-		need gcc gcc "the race detector"
-		[ -e /usr/include/stdlib.h ] || missing+=("libc6-dev|the race detector")
+		group tests
 		need shellcheck shellcheck "checking the scripts"
 		wants_tools+=" golangci-lint"
 		;;

@@ -6,21 +6,18 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 
-# On a CI machine everything can be installed, so that a skip tells of a mistake. It is
-# shared: a test that fails runs once more, alone, and is listed.
-strict=false again=()
-[ "${CI:-}" != true ] && [ "${TARE_CI_STRICT:-}" != 1 ] || strict=true again=(-again)
-
 if [ "${1:-}" = --inside ]; then # of the cluster
 	shift
+	case "${*: -2:1}" in -test.run=*) exec scripts/go-test.sh "$@" ;; esac # once more
 	mapfile -t packages < <(grep -rlE --include='*_test.go' 'needs\.Cluster\(|/clustertest"' internal cmd | xargs -r dirname | sort -u)
+	status=0
 	for package in "${packages[@]}"; do
 		only=(-run '(?i)kubernetes')
 		[[ $package != internal/testing/conformance ]] || only=(-run '/(?i)kubernetes')
 		[[ $package != internal/environment/kubernetes* ]] || only=()
-		build/tools/runner "${again[@]}" "${only[@]}" "$@" "./$package"
+		scripts/go-test.sh -count=1 -vet=off -timeout=30m "${only[@]}" "$@" "./$package" || status=1
 	done
-	exit
+	exit "$status"
 fi
 
 # Here nothing may be skipped for want of a cluster.
@@ -28,9 +25,7 @@ allowed=build/tools/allowed-skips-kubernetes
 mkdir -p build/tools
 grep -vi cluster scripts/allowed-skips >$allowed
 
-# -trimpath as in `make build`, so that both share the build cache.
-export GOFLAGS="${GOFLAGS:-} -trimpath"
-go build -o build/tools/runner ./internal/testing/runner
-go build -o build/tools/summary ./internal/testing/summary
-scripts/with-engines.sh docker -- scripts/with-cluster.sh --nodes 2 -- scripts/test-kubernetes.sh --inside "$@" |
-	build/tools/summary -slowest 20 -allowed $allowed -strict="$strict"
+status=0
+scripts/with-engines.sh docker -- scripts/with-cluster.sh --nodes 2 -- scripts/gotestsum.sh kubernetes scripts/test-kubernetes.sh --inside "$@" || status=1
+scripts/summary.sh kubernetes $allowed || status=1
+exit "$status"

@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Runs `go test -json`, for scripts/gotestsum.sh. Arguments are those of `go test`;
+# packages begin with ./
+#
+#   go-test.sh [--check|--phases] [FLAG...] [PACKAGE...] [-test.run=PATTERN PACKAGE]
+#
+# --check runs those tests anew that read the whole tree, and reuses results of others.
+# --phases runs the packages and parts of packages in the order of scripts/test-phases:
+# those that do not disturb each other side by side, then one at a time those that
+# measure. Tests that the caller picks run in one go. What -test.run picks, which
+# gotestsum adds, runs instead of all the packages.
+#
+# It knows no test, except for the list.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+lanes=4
+form=
+case "${1:-}" in --check | --phases)
+	form=$1
+	shift
+	;;
+esac
+flags=() packages=() pattern=
+while [ $# -gt 0 ]; do
+	case $1 in
+	-test.run=*) pattern=${1#*=} packages=("$2") && shift ;;
+	-run | -run=* | -skip | -skip=* | -bench | -bench=*) flags+=("$1") form= ;;
+	./*) packages+=("$1") ;;
+	*) flags+=("$1") ;;
+	esac
+	shift
+done
+
+# events PART ARGUMENT... : prints them. A part is named behind its package, each line
+# in one write, since others print at the same time.
+events() {
+	local part=$1
+	shift
+	if [ -z "$part" ]; then
+		go test -json "${flags[@]}" "$@"
+	else
+		# shellcheck disable=SC2016 # of Perl
+		go test -json "${flags[@]}" "$@" | perl -ne 'BEGIN { $part = shift } s/"Package":"[^"]*/$& ($part)/; syswrite STDOUT, $_' "$part"
+	fi
+}
+
+# also PACKAGE : the tests that each part of it has.
+also() { sed -n "s|^also  *$1  *||p" scripts/test-phases; }
+
+if [ -n "$pattern" ]; then
+	package=${packages[0]%% *} part=
+	[ "$package" = "${packages[0]}" ] || { part=${packages[0]#*(} && part=${part%)}; }
+	# A package that failed, while none of its tests did, is no better without them.
+	[ "$pattern" != '^$' ] || exit 1
+	also=$(also "${package#tare/}")
+	events "$part" -count=1 "-run=$pattern${also:+|$also}" "$package"
+	exit
+fi
+
+case $form in
+"")
+	events "" "${packages[@]}"
+	exit
+	;;
+--check)
+	mapfile -t packages < <(go list "${packages[@]}")
+	whole=() others=()
+	for package in "${packages[@]}"; do
+		case $package in
+		tare/internal/testing/architecture | tare/internal/testing/doclinks | tare/internal/testing/supplychain) whole+=("$package") ;;
+		*) others+=("$package") ;;
+		esac
+	done
+	status=0
+	[ ${#others[@]} -eq 0 ] || events "" "${others[@]}" || status=1
+	[ ${#whole[@]} -eq 0 ] || events "" -count=1 "${whole[@]}" || status=1
+	exit "$status"
+	;;
+esac
+
+# Everything is compiled once, before several of go would each compile it.
+GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" go list -export -test -deps "${packages[@]}" >/dev/null 2>&1 || true
+mapfile -t packages < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
+flags=(-count=1 -vet=off "-ldflags=-s -w" -timeout=30m "${flags[@]}")
+
+# asked PACKAGE : whether it is among those to test.
+asked() { [[ " ${packages[*]} " = *" tare/$1 "* ]]; }
+
+listed=() skip=
+while read -r phase package part run; do
+	[[ $phase = first || $phase = alone ]] || continue
+	[ -n "$part" ] || listed+=("tare/$package")
+	[ -z "$run" ] || skip+="|$run"
+done <scripts/test-phases
+rest=()
+for package in "${packages[@]}"; do
+	[[ " ${listed[*]} " = *" $package "* ]] || rest+=("$package")
+done
+others=(${skip:+-skip="${skip#|}"})
+
+# job PACKAGE PART PATTERN
+job() {
+	local also
+	also=$(also "$1")
+	if [ -n "$2" ]; then
+		events "$2" "-run=$3${also:+|$also}" "tare/$1"
+	else
+		events "" "${others[@]}" "tare/$1"
+	fi
+}
+
+# Each line is appended to a file in one write, and passed on from there: in a pipe,
+# long lines of two programs would mix.
+all=$(mktemp)
+running=0 status=0
+# shellcheck disable=SC2317 # the trap calls it
+end() {
+	local running
+	running=$(jobs -p)
+	# shellcheck disable=SC2046,SC2086 # numbers of processes
+	kill -TERM $running $(for process in $running; do pgrep -P "$process" || true; done) 2>/dev/null || true
+}
+trap 'end; rm -f "$all"' EXIT
+trap 'exit 1' TERM HUP
+# shellcheck disable=SC2016 # of Perl
+perl -e '$| = 1; open F, "<", shift; for (;;) { while (<F>) { exit if $_ eq "end\n"; print } select undef, undef, undef, 0.2; seek F, 0, 1 }' "$all" &
+passing=$!
+
+# limit N : waits until fewer than N run.
+limit() {
+	while [ "$running" -ge "$1" ]; do
+		wait -n || status=1
+		running=$((running - 1))
+	done
+}
+
+while read -r phase package part run; do
+	case $phase in
+	rest) [ ${#rest[@]} -gt 0 ] || continue ;;
+	first) asked "$package" || continue ;;
+	*) continue ;;
+	esac
+	limit $lanes
+	if [ "$phase" = rest ]; then
+		events "" -p=2 "${others[@]}" "${rest[@]}" >>"$all" &
+	else
+		job "$package" "$part" "$run" >>"$all" &
+	fi
+	running=$((running + 1))
+done <scripts/test-phases
+limit 1
+while read -r phase package part run; do
+	if [ "$phase" != alone ] || ! asked "$package"; then continue; fi
+	job "$package" "$part" "$run" >>"$all" || status=1
+done <scripts/test-phases
+echo end >>"$all"
+wait "$passing"
+exit "$status"
