@@ -8,11 +8,12 @@ package environment
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -86,47 +87,6 @@ type Capabilities struct {
 	ImageNames map[string]string
 }
 
-// Requirement is one thing that an environment needs.
-type Requirement struct {
-	What  string // "a Docker daemon that answers"
-	Check func(context.Context) Finding
-}
-
-// State is the result of a check.
-type State string
-
-// The three states.
-const (
-	Usable  State = "usable"
-	Caveat  State = "caveat" // usable, with the limitation in Reason
-	Missing State = "missing"
-)
-
-// Finding is the result of a check with its reason.
-type Finding struct {
-	State  State  `json:"state"`
-	What   string `json:"what,omitempty"`
-	Reason string `json:"reason,omitempty"` // what was tried and what came back
-	Fix    string `json:"fix,omitempty"`    // the command that fixes it
-}
-
-// UnmarshalJSON also accepts Fix under its earlier key, mend: manifests of runs
-// that earlier versions recorded have it.
-func (f *Finding) UnmarshalJSON(text []byte) error {
-	type plain Finding // without this method
-	read := struct {
-		*plain
-		Mend string `json:"mend"`
-	}{plain: (*plain)(f)}
-	if err := json.Unmarshal(text, &read); err != nil {
-		return err
-	}
-	if f.Fix == "" {
-		f.Fix = read.Mend
-	}
-	return nil
-}
-
 // Limits have the same meaning in every environment. The zero value of each is no limit.
 type Limits struct {
 	CPUs   float64        `yaml:"cpus" json:"cpus,omitempty"`     // quota, in cores
@@ -185,18 +145,32 @@ type Needs struct {
 	Packages []string `json:"packages,omitempty"` // of the distribution
 	// Commands are programs of these packages, which a machine of another distribution
 	// has to have.
-	Commands []string  `json:"commands,omitempty"`
-	Programs []Program `json:"programs,omitempty"`
-	Services []Service `json:"services,omitempty"` // in the order in which they start
+	Commands []string        `json:"commands,omitempty"`
+	Programs []CopiedProgram `json:"programs,omitempty"`
+	Services []Service       `json:"services,omitempty"` // in the order in which they start
 	// Directories hold what was prepared: an engine's images.
 	Directories []string `json:"folders,omitempty"`
 }
 
-// Program is one without a package: a file of this machine, and the path to copy it
+// CopiedProgram is one without a package: a file of this machine, and the path to copy it
 // to.
-type Program struct {
+type CopiedProgram struct {
 	File string `json:"file"`
 	At   string `json:"at"`
+}
+
+// CopyProgram is a program of this machine, to copy to the same path, or where the PATH
+// finds it.
+func CopyProgram(name string) (CopiedProgram, error) {
+	file, err := exec.LookPath(name)
+	if err == nil {
+		file, err = filepath.Abs(file)
+	}
+	at := name
+	if !filepath.IsAbs(name) {
+		at = "/usr/local/bin/" + filepath.Base(name)
+	}
+	return CopiedProgram{File: file, At: at}, err
 }
 
 // Service is a command that is kept running; it is ready when Ready succeeds.
@@ -434,28 +408,6 @@ func Lookup(kind string) (Registration, bool) {
 // Kinds lists the registered kinds by name.
 func Kinds() []string {
 	return slices.Sorted(maps.Keys(registry))
-}
-
-// Check checks the requirements of a kind with these options. The state is missing if a
-// requirement is missing, else a caveat if one has a caveat. The findings have What set.
-func Check(ctx context.Context, kind string, options any) (State, []Finding) {
-	r, ok := registry[kind]
-	if !ok {
-		return Missing, []Finding{{State: Missing, What: "kind " + kind, Reason: "no such kind of environment"}}
-	}
-	state, findings := Usable, []Finding{}
-	for _, req := range r.Requires(options) {
-		f := req.Check(ctx)
-		f.What = req.What
-		findings = append(findings, f)
-		if f.State == Missing || f.State == Caveat && state == Usable {
-			state = f.State
-		}
-		if f.State == Missing {
-			break // later requirements depend on this one
-		}
-	}
-	return state, findings
 }
 
 // ErrOneAddress is wrapped by the error of a start that would give two instances of a

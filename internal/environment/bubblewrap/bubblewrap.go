@@ -34,10 +34,7 @@ type Options struct {
 // Validate checks the options. Each message begins with the key, so that tare can show
 // its position in the study.
 func (o *Options) Validate() error {
-	if o.Network != "host" && o.Network != "none" {
-		return fmt.Errorf("network: %q is not known: choose host or none", o.Network)
-	}
-	return nil
+	return environment.OneOf("network", o.Network, "host", "none")
 }
 
 func init() {
@@ -46,18 +43,12 @@ func init() {
 		About:   "namespaces made by bwrap, without an engine",
 		Options: func() any { return &Options{Network: "host"} },
 		Requires: func(any) []environment.Requirement {
-			return append([]environment.Requirement{{What: "the program bwrap", Check: checkProgram}}, childprocess.Requires()...)
+			bwrap := environment.Program("the program bwrap", "bwrap", "apt-get install -y bubblewrap")
+			return append([]environment.Requirement{bwrap}, childprocess.Requires()...)
 		},
 		New:          func(o any) (environment.Environment, error) { return &bubblewrap{*o.(*Options)}, nil },
 		Capabilities: func(any) environment.Capabilities { return environment.Capabilities{Mounts: true} },
 	})
-}
-
-func checkProgram(context.Context) environment.Finding {
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "apt-get install -y bubblewrap"}
-	}
-	return environment.Finding{State: environment.Usable}
 }
 
 // bubblewrap is the environment.

@@ -6,7 +6,6 @@ package cloudhypervisor
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,10 +44,7 @@ func defaults() *Options {
 
 // Validate returns all errors of the options.
 func (o *Options) Validate() error {
-	wrong := []error{o.Options.Validate()}
-	say := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
-	microvm.OneOf(say, "cache", o.Cache, "writeback", "none")
-	return errors.Join(wrong...)
+	return errors.Join(o.Options.Validate(), environment.OneOf("cache", o.Cache, "writeback", "none"))
 }
 
 const fix = "put cloud-hypervisor from its release page on the PATH, or set the option program to its path; no distribution has a package"

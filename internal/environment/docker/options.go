@@ -3,9 +3,9 @@ package docker
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 )
 
@@ -55,20 +55,16 @@ func PodmanHost() string {
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
-	if err := oneOf("network", o.Network, "bridge", "nat", "publish", "host", "none"); err != nil {
+	if err := environment.OneOf("network", o.Network, "bridge", "nat", "publish", "host", "none"); err != nil {
 		return err
 	}
-	if err := oneOf("seccomp", o.Seccomp, "default", "unconfined"); err != nil {
+	if err := environment.OneOf("seccomp", o.Seccomp, "default", "unconfined"); err != nil {
 		return err
 	}
 	if _, err := o.ports(); err != nil {
 		return err
 	}
-	if blockdevice.Named(o.Data) {
-		if err := blockdevice.Valid(o.Data); err != nil {
-			return fmt.Errorf("data: %w", err)
-		}
-	} else if err := oneOf("data", o.Data, "bind", "volume", "overlay", "tmpfs", "/dev/..."); err != nil {
+	if err := blockdevice.ValidOption("data", o.Data, "bind", "volume", "overlay", "tmpfs"); err != nil {
 		return err
 	}
 	if o.Log == "" {
@@ -94,12 +90,4 @@ func ValidSocket(host string) error {
 		return fmt.Errorf("socket: %q is not a socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)
 	}
 	return nil
-}
-
-func oneOf(key, value string, known ...string) error {
-	if slices.Contains(known, value) {
-		return nil
-	}
-	names := slices.DeleteFunc(slices.Clone(known), func(s string) bool { return s == "" })
-	return fmt.Errorf("%s: %q is not known: choose one of %s", key, value, strings.Join(names, ", "))
 }

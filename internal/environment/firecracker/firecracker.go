@@ -64,10 +64,8 @@ const maxCPUs = 32
 
 // Validate returns all errors of the options.
 func (o *Options) Validate() error {
-	wrong := []error{o.Options.Validate()}
+	wrong := []error{o.Options.Validate(), environment.OneOf("cache", o.Cache, "unsafe", "writeback"), environment.OneOf("aio", o.AIO, "sync", "async")}
 	say := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
-	microvm.OneOf(say, "cache", o.Cache, "unsafe", "writeback")
-	microvm.OneOf(say, "aio", o.AIO, "sync", "async")
 	if o.CPUs > maxCPUs {
 		say("cpus: %d: Firecracker supports at most %d", o.CPUs, maxCPUs)
 	}
@@ -91,8 +89,8 @@ const fix = "put firecracker from its release archive on the PATH, or set the op
 func requirements(o *Options) []environment.Requirement {
 	list := microvm.Requirements("Firecracker", &o.Options, fix)
 	if o.Jailer != "" {
-		list = append(list, environment.Requirement{What: "the program " + o.Jailer + ", for the jail",
-			Check: vmm.OnPath(o.Jailer, "take it from the release archive of the same version of Firecracker")})
+		list = append(list, environment.Program("the program "+o.Jailer+", for the jail", o.Jailer,
+			"take it from the release archive of the same version of Firecracker"))
 	}
 	return list
 }

@@ -51,8 +51,8 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) { o.Cache = "none" }, `cache: "none" is not one of unsafe, writeback`},
-		{func(o *Options) { o.AIO = "threads" }, `aio: "threads" is not one of sync, async`},
+		{func(o *Options) { o.Cache = "none" }, `cache: "none" is not known: choose one of unsafe, writeback`},
+		{func(o *Options) { o.AIO = "threads" }, `aio: "threads" is not known: choose one of sync, async`},
 		{func(o *Options) { o.CPUs = 33 }, "cpus: 33: Firecracker supports at most 32"},
 		{func(o *Options) { o.CPUs, o.SMT = 3, true }, "cpus: 3 is odd"},
 		{func(o *Options) { o.Start, o.BootTimer = "snapshot", true }, "boot_timer: a restored guest does not boot"},

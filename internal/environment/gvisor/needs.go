@@ -2,8 +2,6 @@ package gvisor
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 
 	"tare/internal/environment"
 	"tare/internal/environment/docker"
@@ -17,22 +15,15 @@ func needs(o Options) (environment.Needs, error) {
 	if o.Engine == "docker" {
 		name = o.Runtime
 	}
-	file, err := exec.LookPath(name)
+	program, err := environment.CopyProgram(name)
 	if err != nil {
 		return environment.Needs{}, fmt.Errorf("gVisor's program %s, to copy into the machine: %w; %s", name, err, oci.InstallRunsc)
 	}
-	if file, err = filepath.Abs(file); err != nil {
-		return environment.Needs{}, err
-	}
-	program := environment.Program{File: file, At: name}
-	if !filepath.IsAbs(name) {
-		program.At = "/usr/local/bin/" + filepath.Base(name)
-	}
 	if o.Engine != "docker" {
-		return environment.Needs{Packages: []string{"iptables"}, Commands: []string{"iptables"}, Programs: []environment.Program{program}}, nil
+		return environment.Needs{Packages: []string{"iptables"}, Commands: []string{"iptables"}, Programs: []environment.CopiedProgram{program}}, nil
 	}
 	list := docker.Needs(o.containers())
-	list.Programs = []environment.Program{program}
+	list.Programs = []environment.CopiedProgram{program}
 	daemon := &list.Services[0]
 	daemon.Argv = append(daemon.Argv, "--add-runtime="+o.Runtime+"="+program.At)
 	return list, nil

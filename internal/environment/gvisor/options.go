@@ -2,9 +2,8 @@ package gvisor
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/environment/docker"
 )
 
@@ -37,10 +36,10 @@ func defaults() *Options {
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
-	if err := oneOf("engine", o.Engine, "auto", "docker", "direct"); err != nil {
+	if err := environment.OneOf("engine", o.Engine, "auto", "docker", "direct"); err != nil {
 		return err
 	}
-	if err := oneOf("platform", o.Platform, "systrap", "ptrace", "kvm"); err != nil {
+	if err := environment.OneOf("platform", o.Platform, "systrap", "ptrace", "kvm"); err != nil {
 		return err
 	}
 	networks := map[string][]string{
@@ -51,14 +50,14 @@ func (o *Options) Validate() error {
 	if o.Engine == "docker" && o.Network == "host" {
 		return docker.ErrHostNetwork
 	}
-	if err := oneOf("network", o.Network, networks...); err != nil {
+	if err := environment.OneOf("network", o.Network, networks...); err != nil {
 		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
 	}
 	data := []string{"bind", "overlay"}
 	if o.Engine == "docker" {
 		data = append(data, "volume")
 	}
-	if err := oneOf("data", o.Data, data...); err != nil {
+	if err := environment.OneOf("data", o.Data, data...); err != nil {
 		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
 	}
 	if o.Engine != "docker" && o.Binary == "" {
@@ -71,12 +70,4 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("runtime: name the Docker runtime that is gVisor, such as runsc")
 	}
 	return docker.ValidSocket(o.Socket)
-}
-
-func oneOf(key, value string, known ...string) error {
-	if slices.Contains(known, value) {
-		return nil
-	}
-	names := slices.DeleteFunc(slices.Clone(known), func(s string) bool { return s == "" })
-	return fmt.Errorf("%s: %q is not known: choose one of %s", key, value, strings.Join(names, ", "))
 }

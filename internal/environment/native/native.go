@@ -7,7 +7,6 @@ package native
 
 import (
 	"context"
-	"os/exec"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -41,19 +40,12 @@ func requirements(o *Options) []environment.Requirement {
 	}
 	list := childprocess.Requires()
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{What: "iptables, for NAT", Check: checkMasquerader})
+		list = append(list, environment.Program("iptables, for NAT", virtnet.Masquerader, "apt-get install -y iptables"))
 	}
 	if blockdevice.Named(o.Data) {
 		list = append(list, blockdevice.Requirement(o.Data))
 	}
 	return list
-}
-
-func checkMasquerader(context.Context) environment.Finding {
-	if _, err := exec.LookPath(virtnet.Masquerader); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "apt-get install -y iptables"}
-	}
-	return environment.Finding{State: environment.Usable}
 }
 
 // native is the environment.

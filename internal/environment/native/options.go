@@ -3,10 +3,9 @@ package native
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/blockdevice"
 )
@@ -86,25 +85,15 @@ func (o Options) closing() (arguments []string, err error) {
 
 // Validate checks the options.
 func (o *Options) Validate() error {
-	var wrong []error
-	one := func(key, value string, allowed ...string) {
-		if !slices.Contains(allowed, value) {
-			wrong = append(wrong, fmt.Errorf("%s: %q is not known: choose one of %s", key, value, strings.Join(allowed, ", ")))
-		}
-	}
-	one("rootfs", o.RootFS, "image", "host")
-	one("root", o.Root, "folder", "overlay")
-	one("network", o.Network, "host", "loopback", "bridge", "nat", "none")
-	if blockdevice.Named(o.Data) {
-		if err := blockdevice.Valid(o.Data); err != nil {
-			wrong = append(wrong, fmt.Errorf("data: %w", err))
-		}
-	} else {
-		one("data", o.Data, "bind", "overlay", "tmpfs", "/dev/...")
-	}
 	closed := o.resolved()
-	one("dev", closed.Dev, "minimal", "host")
-	one("proc", closed.Proc, "masked", "host")
+	wrong := []error{
+		environment.OneOf("rootfs", o.RootFS, "image", "host"),
+		environment.OneOf("root", o.Root, "folder", "overlay"),
+		environment.OneOf("network", o.Network, "host", "loopback", "bridge", "nat", "none"),
+		blockdevice.ValidOption("data", o.Data, "bind", "overlay", "tmpfs"),
+		environment.OneOf("dev", closed.Dev, "minimal", "host"),
+		environment.OneOf("proc", closed.Proc, "masked", "host"),
+	}
 	if _, err := oci.CapabilitiesOf(closed.Capabilities, nil); err != nil {
 		wrong = append(wrong, err)
 	}

@@ -155,7 +155,7 @@ func (e *nested) key(machine, img *image.Image) (string, error) {
 		return "", err
 	}
 	parts := map[string]any{"machine": machine.Digest, "kind": e.Kind, "options": e.Options, "needs": e.Needs, "image": img.EngineName()}
-	for _, file := range append([]environment.Program{{File: self}}, e.Needs.Programs...) {
+	for _, file := range append([]environment.CopiedProgram{{File: self}}, e.Needs.Programs...) {
 		sum, err := bounded.Sum(file.File)
 		if err != nil {
 			return "", err

@@ -2,8 +2,6 @@ package oci
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
 
 	"tare/internal/environment"
 )
@@ -19,17 +17,10 @@ func (o *Options) needs() (environment.Needs, error) {
 		needs.Packages, needs.Commands = append(needs.Packages, name), append(needs.Commands, name)
 		return needs, nil
 	}
-	file, err := exec.LookPath(o.Runtime)
-	if err == nil {
-		file, err = filepath.Abs(file)
-	}
+	program, err := environment.CopyProgram(o.Runtime)
 	if err != nil {
 		return needs, fmt.Errorf("the runtime %s, to copy into the machine: %w", o.Runtime, err)
 	}
-	program := environment.Program{File: file, At: o.Runtime}
-	if !filepath.IsAbs(o.Runtime) {
-		program.At = "/usr/local/bin/" + filepath.Base(o.Runtime)
-	}
-	needs.Programs = []environment.Program{program}
+	needs.Programs = []environment.CopiedProgram{program}
 	return needs, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 
 	"tare/internal/base/crash"
 	"tare/internal/environment"
@@ -149,6 +148,3 @@ func startSlirp4netns(ctx context.Context, space string, adopt adopter, console 
 	}
 	return p, nil
 }
-
-// available reports whether a program is on the PATH.
-func available(name string) bool { _, err := exec.LookPath(name); return err == nil }

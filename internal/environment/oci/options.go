@@ -3,9 +3,9 @@ package oci
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 )
 
@@ -123,25 +123,16 @@ func (o *Options) Validate() error {
 	if !o.gvisor() && o.Gvisor != defaultGvisor {
 		return fmt.Errorf("gvisor: only gVisor has these parts, and the runtime is %s", o.Runtime)
 	}
-	for _, c := range []struct {
-		key, value string
-		known      []string
-	}{
-		{"platform", o.Platform, []string{"", "systrap", "ptrace", "kvm"}},
-		{"root", o.Root, []string{"overlay", "folder", "bind"}},
-		{"network", o.Network, []string{"bridge", "nat", "user", "none", "host"}},
-		{"log", o.Log, []string{"null", "pipe", "file", "json-file"}},
+	for _, err := range []error{
+		environment.OneOf("platform", o.Platform, "", "systrap", "ptrace", "kvm"),
+		environment.OneOf("root", o.Root, "overlay", "folder", "bind"),
+		environment.OneOf("network", o.Network, "bridge", "nat", "user", "none", "host"),
+		environment.OneOf("log", o.Log, "null", "pipe", "file", "json-file"),
+		blockdevice.ValidOption("data", o.Data, "bind", "overlay", "tmpfs"),
 	} {
-		if !slices.Contains(c.known, c.value) {
-			return fmt.Errorf("%s: %q is not known: choose one of %s", c.key, c.value, strings.TrimPrefix(strings.Join(c.known, ", "), ", "))
+		if err != nil {
+			return err
 		}
-	}
-	if blockdevice.Named(o.Data) {
-		if err := blockdevice.Valid(o.Data); err != nil {
-			return fmt.Errorf("data: %w", err)
-		}
-	} else if !slices.Contains([]string{"bind", "overlay", "tmpfs"}, o.Data) {
-		return fmt.Errorf("data: %q is not known: choose one of bind, overlay, tmpfs, /dev/...", o.Data)
 	}
 	if o.Seccomp != "default" && o.Seccomp != "unconfined" && !filepath.IsAbs(o.Seccomp) {
 		return fmt.Errorf("seccomp: %q is neither default nor unconfined nor the absolute path of a profile", o.Seccomp)

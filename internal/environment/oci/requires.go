@@ -43,12 +43,7 @@ func missing(fix, reason string, args ...any) environment.Finding {
 // Requirements lists what must hold for these options.
 func Requirements(o *Options) []environment.Requirement {
 	list := []environment.Requirement{
-		{What: "root, to run an OCI runtime", Check: func(context.Context) environment.Finding {
-			if os.Geteuid() != 0 {
-				return missing("run tare as root (sudo)", "making namespaces and mounts needs root, and this is user %d", os.Geteuid())
-			}
-			return environment.Finding{State: environment.Usable}
-		}},
+		environment.Root("root, to run an OCI runtime", "run tare as root (sudo)"),
 		{What: "the OCI runtime " + o.Runtime, Check: func(ctx context.Context) environment.Finding { return checkRuntime(ctx, o) }},
 	}
 	if o.Namespaces.Time {
@@ -61,10 +56,7 @@ func Requirements(o *Options) []environment.Requirement {
 		list = append(list, environment.Requirement{
 			What: "the seccomp profile " + o.Seccomp,
 			Check: func(context.Context) environment.Finding {
-				if err := checkProfile(o.Seccomp); err != nil {
-					return missing("name a profile in Docker's format, or default", "%v", err)
-				}
-				return environment.Finding{State: environment.Usable}
+				return environment.Tested(checkProfile(o.Seccomp), "name a profile in Docker's format, or default")
 			},
 		})
 	}
@@ -72,27 +64,14 @@ func Requirements(o *Options) []environment.Requirement {
 		list = append(list, blockdevice.Requirement(o.Data))
 	}
 	if o.Network == "user" {
-		list = append(list, environment.Requirement{
-			What: slirp + ", the user-mode network", Check: func(context.Context) environment.Finding {
-				if !available(slirp) {
-					return missing("apt-get install -y slirp4netns", "there is no %s on the PATH", slirp)
-				}
-				if _, err := os.Stat("/dev/net/tun"); err != nil {
-					return missing("modprobe tun", "%s makes a tap: %v", slirp, err)
-				}
-				return environment.Finding{State: environment.Usable}
-			},
-		})
+		list = append(list, environment.Program(slirp+", the user-mode network", slirp, "apt-get install -y slirp4netns"),
+			environment.Requirement{What: "taps, for " + slirp, Check: func(context.Context) environment.Finding {
+				_, err := os.Stat("/dev/net/tun")
+				return environment.Tested(err, "modprobe tun")
+			}})
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{
-			What: virtnet.Masquerader + ", which adds the NAT rule", Check: func(context.Context) environment.Finding {
-				if !available(virtnet.Masquerader) {
-					return missing("apt-get install -y iptables", "there is no %s on the PATH", virtnet.Masquerader)
-				}
-				return environment.Finding{State: environment.Usable}
-			},
-		})
+		list = append(list, environment.Program("iptables, which adds the NAT rule", virtnet.Masquerader, "apt-get install -y iptables"))
 	}
 	return list
 }

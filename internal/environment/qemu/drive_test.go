@@ -22,7 +22,7 @@ func TestADiskThatCannotWorkIsRefusedByItsKey(t *testing.T) {
 		{func(o *Options) { o.RootDisk, o.DataDisk = "raw", "qcow2" }, ""},
 		{func(o *Options) { o.DataCache, o.DataAIO = "none", "native" }, ""},
 		{func(o *Options) { o.RootDisk, o.DataDisk = "/dev/sdb", "/dev/sdc" }, ""},
-		{func(o *Options) { o.RootDisk = "vmdk" }, `root_disk: "vmdk" is not one of qcow2, raw, /dev/...`},
+		{func(o *Options) { o.RootDisk = "vmdk" }, `root_disk: "vmdk" is not known: choose one of qcow2, raw, /dev/...`},
 		{func(o *Options) { o.DataDisk = "/srv/disk" }, `data_disk: "/srv/disk" is not a block device`},
 		{func(o *Options) { o.DataDisk = "/dev/sdb,readonly=on" }, "data_disk:"},
 		{func(o *Options) { o.RootDisk, o.DataDisk = "/dev/sdb", "/dev/sdb" }, "data_disk: /dev/sdb is already the root disk"},

@@ -3,11 +3,11 @@ package qemu
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"tare/internal/base/quantity"
+	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 )
 
@@ -69,9 +69,7 @@ func defaults() *Options {
 func (o *Options) Validate() error {
 	var wrong []error
 	one := func(key, value string, allowed ...string) {
-		if !slices.Contains(allowed, value) {
-			wrong = append(wrong, fmt.Errorf("%s: %q is not one of %s", key, value, strings.Join(allowed, ", ")))
-		}
+		wrong = append(wrong, environment.OneOf(key, value, allowed...))
 	}
 	one("accel", o.Accel, "auto", "kvm", "tcg")
 	one("machine", o.Machine, "q35", "microvm")
@@ -89,18 +87,7 @@ func (o *Options) Validate() error {
 	one("data_aio", o.DataAIO, "", "threads", "io_uring", "native")
 	one("network", o.Network, "none", "user", "bridge", "nat")
 	wrong = append(wrong, o.validateDrives()...)
-	if o.Memory != 0 && o.Memory < vmm.MinMemory {
-		wrong = append(wrong, fmt.Errorf("memory: %s is too small to boot a kernel: at least %s", o.Memory, vmm.MinMemory))
-	}
-	if o.Data < vmm.MinData {
-		wrong = append(wrong, fmt.Errorf("data: %s is too small for a file system: at least %s", o.Data, vmm.MinData))
-	}
-	if o.CPUs < 0 || o.CPUs > 255 {
-		wrong = append(wrong, fmt.Errorf("cpus: %d is not between 1 and 255", o.CPUs))
-	}
-	if o.StartTimeout <= 0 {
-		wrong = append(wrong, fmt.Errorf("start_timeout: %v is not positive", o.StartTimeout))
-	}
+	wrong = append(wrong, vmm.ValidSizes(o.CPUs, o.Memory, o.Data, o.StartTimeout))
 	if strings.ContainsAny(o.Model, " \t\n") {
 		wrong = append(wrong, fmt.Errorf("model: %q contains a space: see qemu-system-x86_64 -cpu help", o.Model))
 	}

@@ -51,10 +51,10 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		{func(o *Options) { o.Accel = "hvf" }, `accel: "hvf" is not one of auto, kvm, tcg`},
-		{func(o *Options) { o.Machine = "pc" }, `machine: "pc" is not one of q35, microvm`},
+		{func(o *Options) { o.Accel = "hvf" }, `accel: "hvf" is not known: choose one of auto, kvm, tcg`},
+		{func(o *Options) { o.Machine = "pc" }, `machine: "pc" is not known: choose one of q35, microvm`},
 		{func(o *Options) { o.Cache = "writethrough" }, `cache: "writethrough"`},
-		{func(o *Options) { o.DiskDevice = "ide" }, `disk_device: "ide" is not one of virtio-blk, nvme`},
+		{func(o *Options) { o.DiskDevice = "ide" }, `disk_device: "ide" is not known: choose one of virtio-blk, nvme`},
 		{func(o *Options) { o.DiskDevice, o.Machine = "nvme", "microvm" }, "disk_device: nvme is a PCI device"},
 		{func(o *Options) { o.AIO = "native" }, "set cache: none or directsync instead of writeback"},
 		{func(o *Options) { o.Network = "tap" }, `network: "tap"`},

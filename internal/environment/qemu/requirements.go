@@ -24,14 +24,14 @@ const install = "apt-get install -y qemu-system-x86 qemu-utils"
 func requirements(o *Options) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
-		{What: "root, for cgroups", Check: vmm.CheckRoot},
+		environment.Root("root, for cgroups", "sudo tare ..."),
 		{What: fmt.Sprintf("%s, version %d or newer", program, minVersion), Check: checkQEMU},
-		{What: "qemu-img, for a fresh root disk", Check: vmm.OnPath("qemu-img", install)},
-		{What: "mke2fs, for a fresh data disk", Check: vmm.OnPath("mke2fs", "apt-get install -y e2fsprogs")},
+		environment.Program("qemu-img, for a fresh root disk", "qemu-img", install),
+		environment.Program("mke2fs, for a fresh data disk", "mke2fs", "apt-get install -y e2fsprogs"),
 		{What: "KVM at hardware speed", Check: o.checkKVM},
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{What: "iptables, for NAT", Check: vmm.OnPath(virtnet.Masquerader, "apt-get install -y iptables")})
+		list = append(list, environment.Program("iptables, for NAT", virtnet.Masquerader, "apt-get install -y iptables"))
 	}
 	for _, d := range o.drives() {
 		if d.form == deviceForm {

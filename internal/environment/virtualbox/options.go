@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 )
 
@@ -39,11 +39,8 @@ const (
 
 // Validate returns every error in the options.
 func (o *Options) Validate() error {
-	var wrong []error
-	networks := []string{nat, hostonly, bridged}
+	wrong := []error{environment.OneOf("network", o.Network, nat, hostonly, bridged)}
 	switch {
-	case !slices.Contains(networks, o.Network):
-		wrong = append(wrong, fmt.Errorf("network: %q is not known: choose one of %s", o.Network, strings.Join(networks, ", ")))
 	case o.Network == nat && o.Adapter != "":
 		wrong = append(wrong, fmt.Errorf("adapter: not used with network: nat"))
 	case o.Network == hostonly && o.Adapter == "":

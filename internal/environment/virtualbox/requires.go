@@ -2,8 +2,6 @@ package virtualbox
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"os/exec"
 
 	"tare/internal/environment"
@@ -15,17 +13,10 @@ const install = "install VirtualBox from virtualbox.org or your distribution"
 func requirements(o Options) []environment.Requirement {
 	c := client{o.Program, o.RunAs}
 	return append([]environment.Requirement{
-		{What: "root, for cgroups", Check: checkRoot},
+		environment.Root("root, for cgroups", "sudo tare ..., and run_as: YOU in the study for your own VMs"),
 		{What: "VBoxManage that answers, and VirtualBox's kernel modules", Check: c.check},
 		{What: "experience with the real VirtualBox", Check: hypervisor.Untried("VBoxManage's command line was tested against a test double, which returns the errors known from its sources and from users' reports")},
 	}, o.Requirements(func(ctx context.Context) (hypervisor.Hypervisor, func(), error) { return newBox(o), func() {}, nil })...)
-}
-
-func checkRoot(context.Context) environment.Finding {
-	if uid := os.Geteuid(); uid != 0 {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Fix: "sudo tare ..., and run_as: YOU in the study for your own VMs"}
-	}
-	return environment.Finding{State: environment.Usable}
 }
 
 func (c client) check(ctx context.Context) environment.Finding {

@@ -45,11 +45,19 @@ func Valid(path string) error {
 // Requirement is for an environment that overwrites a device.
 func Requirement(path string) environment.Requirement {
 	return environment.Requirement{What: "the device " + path + ", unused, and blank or written by tare", Check: func(context.Context) environment.Finding {
-		if err := Check(path); err != nil {
-			return environment.Finding{State: environment.Missing, Reason: err.Error()}
-		}
-		return environment.Finding{State: environment.Usable}
+		return environment.Tested(Check(path), "")
 	}}
+}
+
+// ValidOption checks an option that is one of the known values, or the path of a device.
+func ValidOption(key, value string, known ...string) error {
+	if !Named(value) {
+		return environment.OneOf(key, value, append(known, "/dev/...")...)
+	}
+	if err := Valid(value); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
 }
 
 // Check returns why a device must not be overwritten; it changes nothing. The device

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,10 +75,7 @@ func (o *Options) Wrong() (wrong []error) {
 	if strings.HasPrefix(o.Snapshot, "-") || strings.ContainsAny(o.Snapshot, "\n\r\x00") {
 		no("snapshot: %q is not a valid name of a snapshot", o.Snapshot)
 	}
-	modes := []string{Linked, Clone, Restore, Start}
-	if !slices.Contains(modes, o.Mode) {
-		no("mode: %q is not known: choose one of %s", o.Mode, strings.Join(modes, ", "))
-	}
+	wrong = append(wrong, environment.OneOf("mode", o.Mode, Linked, Clone, Restore, Start), environment.OneOf("rootfs", o.RootFS, "image", "host"))
 	if o.Mode == Start {
 		if o.Snapshot != "" {
 			no("snapshot: mode: start uses the VM in its current state; use mode: restore to revert it to a snapshot")
@@ -113,9 +109,6 @@ func (o *Options) Wrong() (wrong []error) {
 	}
 	if alias := o.KeyAlias; alias != "" && !plain.MatchString(alias) {
 		no("key_alias: %q is not valid in a known_hosts file", alias)
-	}
-	if o.RootFS != "image" && o.RootFS != "host" {
-		no("rootfs: %q is not known: choose one of image, host", o.RootFS)
 	}
 	if o.StartTimeout <= 0 {
 		no("start_timeout: %v is not positive", o.StartTimeout)

@@ -27,10 +27,10 @@ func TestAWrongOptionIsNamedWithWhatIsRight(t *testing.T) {
 		want   string
 	}{
 		{func(o *Options) { o.Program = "" }, `program: "" is not a program`},
-		{func(o *Options) { o.Start = "resume" }, `start: "resume" is not one of boot, snapshot`},
-		{func(o *Options) { o.Root = "disk" }, `root: "disk" is not one of overlay, copy`},
-		{func(o *Options) { o.Network = "user" }, `network: "user" is not one of none, tap, nat`},
-		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB: it must be"},
+		{func(o *Options) { o.Start = "resume" }, `start: "resume" is not known: choose one of boot, snapshot`},
+		{func(o *Options) { o.Root = "disk" }, `root: "disk" is not known: choose one of overlay, copy`},
+		{func(o *Options) { o.Network = "user" }, `network: "user" is not known: choose one of none, tap, nat`},
+		{func(o *Options) { o.Memory = quantity.MiB }, "memory: 1MiB is too small"},
 		{func(o *Options) { o.Memory = 100*quantity.MiB + 1 }, "whole MiB"},
 		{func(o *Options) { o.Data = 0 }, "data: 0B is too small"},
 		{func(o *Options) { o.CPUs = -1 }, "cpus: -1"},

@@ -61,22 +61,18 @@ func Defaults(program string) Options {
 
 // Validate returns all errors of the options.
 func (o *Options) Validate() error {
-	var wrong []error
+	wrong := []error{
+		environment.OneOf("start", o.Start, Boot, Snapshot),
+		environment.OneOf("root", o.Root, "overlay", "copy"),
+		environment.OneOf("network", o.Network, "none", "tap", "nat"),
+		vmm.ValidSizes(o.CPUs, o.Memory, o.Data, o.StartTimeout),
+	}
 	say := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
-	OneOf(say, "start", o.Start, Boot, Snapshot)
-	OneOf(say, "root", o.Root, "overlay", "copy")
-	OneOf(say, "network", o.Network, "none", "tap", "nat")
 	if o.Program == "" || strings.ContainsAny(o.Program, "\n") {
 		say("program: %q is not a program", o.Program)
 	}
-	if o.Memory != 0 && (o.Memory < vmm.MinMemory || o.Memory%quantity.MiB != 0) {
-		say("memory: %s: it must be whole MiB, and at least %s", o.Memory, vmm.MinMemory)
-	}
-	if o.Data < vmm.MinData {
-		say("data: %s is too small for a file system: at least %s", o.Data, vmm.MinData)
-	}
-	if o.CPUs < 0 || o.CPUs > 255 {
-		say("cpus: %d is not between 1 and 255", o.CPUs)
+	if o.Memory%quantity.MiB != 0 {
+		say("memory: %s: it must be whole MiB", o.Memory)
 	}
 	for _, limit := range []struct {
 		key   string
@@ -86,9 +82,6 @@ func (o *Options) Validate() error {
 			say("%s: %d is negative", limit.key, limit.value)
 		}
 	}
-	if o.StartTimeout <= 0 {
-		say("start_timeout: %v is not positive", o.StartTimeout)
-	}
 	if o.Start == Snapshot && o.Network != "none" {
 		say("start: snapshot: a restored guest has the network card and address of the snapshot: set network: none instead of %s", o.Network)
 	}
@@ -96,13 +89,6 @@ func (o *Options) Validate() error {
 		say("start: snapshot: the snapshot's root disk would be copied too: set root: overlay instead of %s", o.Root)
 	}
 	return errors.Join(wrong...)
-}
-
-// OneOf reports an error if a value is not one of those allowed.
-func OneOf(say func(string, ...any), key, value string, allowed ...string) {
-	if !slices.Contains(allowed, value) {
-		say("%s: %q is not one of %s", key, value, strings.Join(allowed, ", "))
-	}
 }
 
 // LadderParts declares what a microVM kind offers to ladders; of gives its options

@@ -19,7 +19,7 @@ const FastKVM = "KVM at hardware speed"
 func Requirements(name string, o *Options, fix string) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
-		{What: "root, for cgroups", Check: vmm.CheckRoot},
+		environment.Root("root, for cgroups", "sudo tare ..."),
 		// Checked before the program, which is useless without KVM.
 		{What: FastKVM, Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
 		{What: "the program " + o.Program, Check: func(ctx context.Context) environment.Finding {
@@ -29,14 +29,13 @@ func Requirements(name string, o *Options, fix string) []environment.Requirement
 			}
 			return environment.Finding{State: environment.Usable, Reason: version}
 		}},
-		{What: "mke2fs, for a fresh data disk", Check: vmm.OnPath("mke2fs", "apt-get install -y e2fsprogs")},
+		environment.Program("mke2fs, for a fresh data disk", "mke2fs", "apt-get install -y e2fsprogs"),
 	}
 	if o.Network != "none" {
 		list = append(list, environment.Requirement{What: "taps, for the network", Check: checkTap})
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Requirement{What: virtnet.Masquerader + ", for address translation",
-			Check: vmm.OnPath(virtnet.Masquerader, "apt-get install -y iptables")})
+		list = append(list, environment.Program("iptables, for address translation", virtnet.Masquerader, "apt-get install -y iptables"))
 	}
 	return list
 }

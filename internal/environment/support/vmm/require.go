@@ -2,10 +2,9 @@ package vmm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
 	"runtime"
 	"time"
 
@@ -22,28 +21,9 @@ func Supported() bool { return runtime.GOARCH == "amd64" }
 // CheckProcessor checks the host's architecture.
 func CheckProcessor(context.Context) environment.Finding {
 	if !Supported() {
-		return environment.Finding{State: environment.Missing, Reason: "this host's architecture is " + runtime.GOARCH}
+		return environment.Lacks("this host's architecture is "+runtime.GOARCH, "")
 	}
-	return environment.Finding{State: environment.Usable}
-}
-
-// CheckRoot checks for root, which creating cgroups needs.
-func CheckRoot(context.Context) environment.Finding {
-	if uid := os.Geteuid(); uid != 0 {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this is user %d", uid), Fix: "sudo tare ..."}
-	}
-	return environment.Finding{State: environment.Usable}
-}
-
-// OnPath returns a check that a program is on the PATH.
-func OnPath(name, fix string) func(context.Context) environment.Finding {
-	return func(context.Context) environment.Finding {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return environment.Finding{State: environment.Missing, Reason: name + " is not on the PATH", Fix: fix}
-		}
-		return environment.Finding{State: environment.Usable, Reason: path}
-	}
+	return environment.Works("")
 }
 
 // The minimum sizes: with less memory the kernel does not boot, and with less data
@@ -52,6 +32,24 @@ const (
 	MinMemory = 64 * quantity.MiB
 	MinData   = 16 * quantity.MiB
 )
+
+// ValidSizes returns the errors of options that the kinds of virtual machines share.
+func ValidSizes(cpus int, memory, data quantity.Bytes, startTimeout time.Duration) error {
+	var wrong []error
+	if memory != 0 && memory < MinMemory {
+		wrong = append(wrong, fmt.Errorf("memory: %s is too small to boot a kernel: at least %s", memory, MinMemory))
+	}
+	if data < MinData {
+		wrong = append(wrong, fmt.Errorf("data: %s is too small for a file system: at least %s", data, MinData))
+	}
+	if cpus < 0 || cpus > 255 {
+		wrong = append(wrong, fmt.Errorf("cpus: %d is not between 1 and 255", cpus))
+	}
+	if startTimeout <= 0 {
+		wrong = append(wrong, fmt.Errorf("start_timeout: %v is not positive", startTimeout))
+	}
+	return errors.Join(wrong...)
+}
 
 // Size returns the virtual CPUs and the memory of a guest: those of the options,
 // or of the limits, or one and 512 MiB.
