@@ -268,6 +268,18 @@ func StartTime(phases []Phase) (total time.Duration) {
 	return total
 }
 
+// WithPreparation adds a duration to PreparePhase.
+func WithPreparation(phases []Phase, d time.Duration) []Phase {
+	phases = slices.Clone(phases)
+	for n := range phases {
+		if phases[n].Name == PreparePhase {
+			phases[n].Duration += d
+			return phases
+		}
+	}
+	return append([]Phase{{Name: PreparePhase, Duration: d}}, phases...)
+}
+
 // Environment is a way of running an image, with its options. It is safe to
 // start several instances of one at the same time.
 type Environment interface {

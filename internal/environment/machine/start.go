@@ -57,14 +57,7 @@ type whole struct {
 
 // Phases of the start, with the copying of tare.
 func (w *whole) Phases() []environment.Phase {
-	phases := append([]environment.Phase(nil), w.Instance.Phases()...)
-	for n := range phases {
-		if phases[n].Name == environment.PreparePhase {
-			phases[n].Duration += w.prepared
-			return phases
-		}
-	}
-	return append([]environment.Phase{{Name: environment.PreparePhase, Duration: w.prepared}}, phases...)
+	return environment.WithPreparation(w.Instance.Phases(), w.prepared)
 }
 
 // Stop ends the instance and the session.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -71,14 +70,10 @@ func (i *instance) fill(ctx context.Context, o Options, r environment.Request, d
 
 // overlay mounts an overlay with the image as its lower directory.
 func (i *instance) overlay(image, directory string) error {
-	upper, work := filepath.Join(i.Directory(), "upper"), filepath.Join(i.Directory(), "work")
-	for _, dir := range []string{upper, work} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
+	_, options, err := rootfs.Overlay(image, i.Directory())
+	if err != nil {
+		return err
 	}
-	escape := strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
-	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", escape.Replace(image), escape.Replace(upper), escape.Replace(work))
 	if err := unix.Mount("tare", directory, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mounting an overlay (%s): %w; tare's home must be on a file system that can hold the upper directory of an overlay, which overlayfs itself cannot", options, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
@@ -35,9 +34,6 @@ func fillPoints(directory string) (string, error) {
 	}
 	return directory, nil
 }
-
-// escape escapes directories for the mount options of an overlay.
-var escape = strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 
 // instanceFiles are the directories of an instance, the bind mounts that the runtime
 // makes in the root, and the mounts that the prelude makes.
@@ -81,7 +77,7 @@ func (e *environ) makeRoot(s *instanceFiles, image, home, directory string) (err
 		} else if _, err = fillPoints(s.root); err == nil {
 			err = s.points(image)
 		}
-		s.mounts = []mount{{"overlay", "ro,lowerdir=" + escape.Replace(s.root) + ":" + escape.Replace(image), "tare", s.root}}
+		s.mounts = []mount{{"overlay", "ro,lowerdir=" + roots.Escape(s.root) + ":" + roots.Escape(image), "tare", s.root}}
 		return err
 	}
 	if err := os.Mkdir(s.root, 0o755); err != nil {
@@ -97,14 +93,12 @@ func (e *environ) makeRoot(s *instanceFiles, image, home, directory string) (err
 		s.binds, err = roots.Shown(image, s.root, true)
 		return err
 	}
-	upper, work := filepath.Join(directory, "upper"), filepath.Join(directory, "work")
-	for _, dir := range []string{upper, work, filepath.Join(upper, "data")} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return err
-		}
+	upper, options, err := roots.Overlay(image, directory)
+	if err != nil {
+		return err
 	}
-	s.mounts = []mount{{"overlay", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", escape.Replace(image), escape.Replace(upper), escape.Replace(work)), "tare", s.root}}
-	return nil
+	s.mounts = []mount{{"overlay", options, "tare", s.root}}
+	return os.Mkdir(filepath.Join(upper, "data"), 0o755)
 }
 
 // points makes the mount points of the request's mounts in the root; one without a source is

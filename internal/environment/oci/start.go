@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/environment/support/childprocess"
 	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"
 )
@@ -138,7 +139,7 @@ func (i *instance) run(program string, s *instanceFiles, adopt adopter, to io.Wr
 	if err != nil {
 		return nil, errors.Join(err, stdoutR.Close(), stdoutW.Close())
 	}
-	stream := &pipes{stdoutR, stdinW}
+	stream := &childprocess.Pipes{File: stdoutR, In: stdinW}
 	defer stdinR.Close()
 	if e.options.Log != "null" {
 		// The logger forwards the runtime's standard output to tare.
@@ -181,11 +182,3 @@ func (i *instance) startLogger(program string, in, out *os.File, adopt adopter, 
 	c.Stdin, c.Stdout, c.Stderr = in, out, to
 	return start(c, "logger", adopt, nil)
 }
-
-type pipes struct {
-	*os.File          // the container's standard output
-	in       *os.File // and its standard input
-}
-
-func (p *pipes) Write(data []byte) (int, error) { return p.in.Write(data) }
-func (p *pipes) Close() error                   { return errors.Join(p.in.Close(), p.File.Close()) }

@@ -164,14 +164,12 @@ func (o *Options) writeDrives(ctx context.Context, g *vmm.Guest, m machine, root
 
 // withPrepare splits the time of preparing the disks off the phase "engine".
 func withPrepare(phases []environment.Phase, prepared time.Duration) []environment.Phase {
-	list := []environment.Phase{{Name: environment.PreparePhase, Duration: prepared}}
-	for _, p := range phases {
+	for n, p := range phases {
 		if p.Name == "engine" {
-			p.Duration = max(0, p.Duration-prepared)
+			phases[n].Duration = max(0, p.Duration-prepared)
 		}
-		list = append(list, p)
 	}
-	return list
+	return environment.WithPreparation(phases, prepared)
 }
 
 // paths describes the guest's network and disks.

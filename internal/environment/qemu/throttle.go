@@ -6,6 +6,7 @@ import (
 
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/cgroup"
 )
 
@@ -67,18 +68,10 @@ func (d *driver) EffectiveLimits(ctx context.Context, l environment.Limits) (lim
 	if err != nil {
 		return nil, err
 	}
-	// A limit holds only if every disk has it.
-	asked := cgroup.Throttle{Read: l.IO.Read, Write: l.IO.Write, ReadOps: l.IO.ReadOps, WriteOps: l.IO.WriteOps}
-	for _, wish := range (cgroup.Limits{IO: asked}).Requested() {
-		wish.Where, wish.Seen, wish.Holds = "QEMU's query-block", wish.Asked, len(disks) > 0
-		for _, disk := range disks {
-			has := cgroup.Throttle{Read: quantity.Bytes(disk.Inserted.Read), Write: quantity.Bytes(disk.Inserted.Write),
-				ReadOps: int(disk.Inserted.ReadOps), WriteOps: int(disk.Inserted.WriteOps)}
-			if !has.Has(wish) {
-				wish.Seen, wish.Holds = fmt.Sprintf("%+v on disk %s", has, disk.Device), false
-			}
-		}
-		limits = append(limits, wish)
+	throttles := map[string]cgroup.Throttle{}
+	for _, disk := range disks {
+		has := disk.Inserted
+		throttles[disk.Device] = cgroup.Throttle{Read: quantity.Bytes(has.Read), Write: quantity.Bytes(has.Write), ReadOps: int(has.ReadOps), WriteOps: int(has.WriteOps)}
 	}
-	return limits, nil
+	return vmm.EffectiveIO("QEMU's query-block", l.IO, throttles), nil
 }

@@ -118,7 +118,7 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 		}
 	}()
 	crash.Go(func() { i.listen(r.Console) })
-	i.Timeline = withSending(i.Timeline, sent)
+	i.Timeline = environment.WithPreparation(i.Timeline, sent)
 	if i.started.Listen == virtnet.HostAddress {
 		i.More.Loopback = cmp.Or(s.host.Address(), s.host.Name())
 	}
@@ -144,18 +144,6 @@ func (s *Session) Find(ctx context.Context, kind string, options json.RawMessage
 		return nil, err
 	}
 	return i, nil
-}
-
-// withSending adds the time of sending the image to the preparation phase, which
-// is not part of a start.
-func withSending(phases []environment.Phase, sent time.Duration) []environment.Phase {
-	for n := range phases {
-		if phases[n].Name == environment.PreparePhase {
-			phases[n].Duration += sent
-			return phases
-		}
-	}
-	return append([]environment.Phase{{Name: environment.PreparePhase, Duration: sent}}, phases...)
 }
 
 // outside returns the address by which other machines reach an instance, and the

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"tare/internal/environment"
+	"tare/internal/environment/support/hypervisor"
 	"tare/internal/host/cleanup"
 )
 
@@ -25,14 +26,8 @@ func (n *networked) NewNetwork(context.Context, *cleanup.Owner, string) (environ
 	}
 	for _, address := range addresses {
 		if a, ok := address.(*net.IPNet); ok && a.IP.To4() != nil {
-			return &network{path: o.Network + " network at the host's " + o.Adapter, host: a.IP.String()}, nil
+			return hypervisor.NewExisting(o.Network+" network at the host's "+o.Adapter, a.IP.String()), nil
 		}
 	}
 	return nil, fmt.Errorf("adapter: %s has no IPv4 address on this machine", o.Adapter)
 }
-
-type network struct{ path, host string }
-
-func (n *network) Path() string                { return n.path }
-func (n *network) Host() string                { return n.host }
-func (n *network) Close(context.Context) error { return nil }

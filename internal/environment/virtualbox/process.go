@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/environment"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/cgroup"
 )
 
@@ -101,26 +103,14 @@ func processOf(proc, uuid string) (int, error) {
 	return 0, fmt.Errorf("no process of this machine has --startvm %s on its command line, although VirtualBox reports that the VM is running", uuid)
 }
 
-var emulation = regexp.MustCompile(`^EMT(-(\d+))?$`)
+var emulation = regexp.MustCompile(`^EMT-?(\d*)$`)
 
 // virtualCPUs returns the emulation threads (EMT), which run the guest's code, in the
 // order of the virtual CPUs.
 func virtualCPUs(proc string, pid int) (threads []int) {
-	files, _ := filepath.Glob(filepath.Join(proc, strconv.Itoa(pid), "task", "*", "comm"))
-	byNumber := map[int]int{}
-	for _, file := range files {
-		name, err := os.ReadFile(file)
-		match := emulation.FindStringSubmatch(strings.TrimSpace(string(name)))
-		if err != nil || match == nil {
-			continue
-		}
-		number, _ := strconv.Atoi(match[2])
-		byNumber[number], _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
-	}
-	for number := range len(byNumber) {
-		if thread, there := byNumber[number]; there {
-			threads = append(threads, thread)
-		}
+	byNumber := vmm.NamedThreads(filepath.Join(proc, strconv.Itoa(pid), "task"), emulation)
+	for _, number := range slices.Sorted(maps.Keys(byNumber)) {
+		threads = append(threads, byNumber[number])
 	}
 	return threads
 }

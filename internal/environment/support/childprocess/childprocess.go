@@ -131,7 +131,7 @@ func (i *Instance) launch(command *exec.Cmd, space *os.File, stderr io.Writer) (
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making the pipes of the agent: %w", err), stdinR.Close(), stdinW.Close())
 	}
-	p := &process{stream: &channel{stdoutR, stdinW}, ended: make(chan struct{}), forget: func() {}}
+	p := &process{stream: &Pipes{stdoutR, stdinW}, ended: make(chan struct{}), forget: func() {}}
 	command.Stdin, command.Stdout, command.Stderr = stdinR, stdoutW, stderr
 	variables, err := i.variables()
 	if err != nil {
@@ -187,14 +187,16 @@ func (i *Instance) variables() (*os.File, error) {
 	return file, nil
 }
 
-// channel is the host's end of the agent's standard input and output.
-type channel struct {
+// Pipes are the host's end of the agent's standard input and output.
+type Pipes struct {
 	*os.File          // the agent's standard output
-	in       *os.File // and standard input
+	In       *os.File // and standard input
 }
 
-func (c *channel) Write(p []byte) (int, error) { return c.in.Write(p) }
-func (c *channel) Close() error                { return errors.Join(c.File.Close(), c.in.Close()) }
+func (p *Pipes) Write(data []byte) (int, error) { return p.In.Write(data) }
+
+// Close closes both.
+func (p *Pipes) Close() error { return errors.Join(p.File.Close(), p.In.Close()) }
 
 // Footprint is the cgroup, and where the traffic is counted.
 func (i *Instance) Footprint() usage.Footprint {

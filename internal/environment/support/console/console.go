@@ -1,17 +1,24 @@
 // Package console forwards what an instance's kernel, engine or agent prints, and keeps
 // the last lines for error messages.
+//
+// It must not know environments.
 package console
 
 import (
+	"bytes"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
+
+	"tare/internal/linux/beneath"
 )
 
-// Limits of what is kept for LastLines.
+// How much is kept, and how much a message quotes.
 const (
 	kept      = 4 << 10
-	keptLines = 8
+	keptLines = 24
+	lastLines = 8
 )
 
 // Console is a writer for concurrent use.
@@ -21,27 +28,61 @@ type Console struct {
 	last []byte
 }
 
-// New makes a console that forwards to a writer.
+// New makes a console that forwards to a writer; nil for none.
 func New(to io.Writer) *Console { return &Console{to: to} }
 
 func (c *Console) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = append(c.last, p...)
-	if extra := len(c.last) - kept; extra > 0 {
-		c.last = append([]byte(nil), c.last[extra:]...)
+	c.last = append(c.last, p[max(0, len(p)-kept):]...)
+	c.last = c.last[max(0, len(c.last)-kept):]
+	if c.to == nil {
+		return len(p), nil
 	}
 	return c.to.Write(p)
 }
 
+// Lines returns the last lines that have text.
+func (c *Console) Lines() (lines []string) {
+	c.mu.Lock()
+	text := string(bytes.ToValidUTF8(c.last, []byte("?")))
+	c.mu.Unlock()
+	for line := range strings.Lines(text) {
+		// Serial consoles end lines with \r\n, and firmware prints escape sequences.
+		if line = strings.TrimSpace(strings.Map(printable, line)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines[max(0, len(lines)-keptLines):]
+}
+
+func printable(r rune) rune {
+	if r < ' ' && r != '\t' {
+		return -1
+	}
+	return r
+}
+
 // LastLines are the last lines, formatted as the end of an error message; "" for none.
 func (c *Console) LastLines() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(c.last)), "\n")
-	lines = lines[max(0, len(lines)-keptLines):]
-	if text := strings.Join(lines, "\n  "); text != "" {
-		return "\nlast lines of the console:\n  " + text
+	lines := c.Lines()
+	if len(lines) == 0 {
+		return ""
 	}
-	return ""
+	return "\nlast lines of the console:\n  " + strings.Join(lines[max(0, len(lines)-lastLines):], "\n  ")
+}
+
+// OfFile returns the last lines of a file, none if it cannot be read.
+func OfFile(file string) []string {
+	f, err := beneath.Open(filepath.Split(file)) // a jailed VMM can put anything there
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, size-kept), io.SeekStart)
+	}
+	c := New(nil)
+	_, _ = io.Copy(c, f)
+	return c.Lines()
 }

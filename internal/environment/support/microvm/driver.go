@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"path/filepath"
 	"time"
 
 	"tare/internal/base/crash"
@@ -135,9 +134,4 @@ func (d *driver) Close() {
 	if d.machine.Events != nil {
 		d.machine.Events.Close()
 	}
-}
-
-// logLines returns a function that reads the last lines of the VMM's log.
-func logLines(dir string) func() []string {
-	return func() []string { return vmm.LastLines(filepath.Join(dir, Log)) }
 }

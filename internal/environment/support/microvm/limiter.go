@@ -6,6 +6,7 @@ import (
 
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/cgroup"
 )
 
@@ -91,20 +92,11 @@ func (d *driver) EffectiveLimits(ctx context.Context, l environment.Limits) (lim
 
 // effectiveLimits compares each disk's limiter with the requested limits.
 func effectiveLimits(name string, asked environment.IO, disks []*Limiter) (limits []environment.EffectiveLimit) {
-	throttle := cgroup.Throttle{Read: asked.Read, Write: asked.Write, ReadOps: asked.ReadOps, WriteOps: asked.WriteOps}
-	for _, wish := range (cgroup.Limits{IO: throttle}).Requested() {
-		wish.Where, wish.Seen, wish.Holds = name+"'s configuration", wish.Asked, len(disks) > 0
-		if len(disks) == 0 {
-			wish.Seen = "no disk"
-		}
-		for n, disk := range disks {
-			if has := disk.throttle(); !has.Has(wish) {
-				wish.Seen, wish.Holds = fmt.Sprintf("%+v on disk %d", has, n+1), false
-			}
-		}
-		limits = append(limits, wish)
+	throttles := map[string]cgroup.Throttle{}
+	for n, disk := range disks {
+		throttles[fmt.Sprint(n+1)] = disk.throttle()
 	}
-	return limits
+	return vmm.EffectiveIO(name+"'s configuration", asked, throttles)
 }
 
 // throttle converts a limiter to rates per second, of each direction alone.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/environment/support/console"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/fsinfo"
 	"tare/internal/linux/virtnet"
@@ -205,7 +206,7 @@ func (e *Environment) launch(g *vmm.Guest, m *Machine, load, listens bool) (*dri
 	if err != nil {
 		return nil, vmm.Command{}, err
 	}
-	g.Log = logLines(m.Directory)
+	g.Log = func() []string { return console.OfFile(filepath.Join(m.Directory, Log)) }
 	c := e.vmm.Command(m)
 	c.Dir = m.Directory
 	if m.Port != nil {

@@ -77,6 +77,24 @@ func HostNames(root string) error {
 	return etc.WriteFile(own, resolver, 0o644)
 }
 
+// escape escapes directories for the mount options of an overlay.
+var escape = strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
+
+// Escape makes the path of a directory one in the mount options of an overlay.
+func Escape(directory string) string { return escape.Replace(directory) }
+
+// Overlay makes the upper and the work directory of an overlay over an image's directory,
+// and returns its mount options.
+func Overlay(image, directory string) (upper, options string, err error) {
+	upper, work := filepath.Join(directory, "upper"), filepath.Join(directory, "work")
+	for _, made := range []string{upper, work} {
+		if err := os.Mkdir(made, 0o755); err != nil {
+			return "", "", err
+		}
+	}
+	return upper, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", Escape(image), Escape(upper), Escape(work)), nil
+}
+
 // Data makes /data in a root, writable by all, since servers run as other users. A link
 // of the image leads within the root.
 func Data(root string) error {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/environment/support/console"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
@@ -49,7 +51,7 @@ type Driver interface {
 // the order of their declaration; Stop undoes all steps so far.
 type Guest struct {
 	environment.Started
-	Console *Tail
+	Console *console.Console
 	// Log, if it is not nil, returns the last lines of the VMM's log.
 	Log func() []string
 
@@ -75,7 +77,7 @@ type Guest struct {
 
 // New begins a start.
 func New(vmm string, r environment.Request) *Guest {
-	return &Guest{Console: &Tail{to: r.Console}, vmm: vmm, request: r, startedAt: time.Now()}
+	return &Guest{Console: console.New(r.Console), vmm: vmm, request: r, startedAt: time.Now()}
 }
 
 // OnStop registers a function that undoes a step of the start.
@@ -236,6 +238,25 @@ func (g *Guest) EffectiveLimits(ctx context.Context, l environment.Limits) ([]en
 		limits = append(limits, own...)
 	}
 	return limits, nil
+}
+
+// EffectiveIO compares the limits of each disk, by its name, with those asked for: one
+// holds only if every disk has it.
+func EffectiveIO(where string, asked environment.IO, disks map[string]cgroup.Throttle) (limits []environment.EffectiveLimit) {
+	throttle := cgroup.Throttle{Read: asked.Read, Write: asked.Write, ReadOps: asked.ReadOps, WriteOps: asked.WriteOps}
+	for _, wish := range (cgroup.Limits{IO: throttle}).Requested() {
+		wish.Where, wish.Seen, wish.Holds = where, wish.Asked, len(disks) > 0
+		if len(disks) == 0 {
+			wish.Seen = "no disk"
+		}
+		for _, name := range slices.Sorted(maps.Keys(disks)) {
+			if has := disks[name]; !has.Has(wish) {
+				wish.Seen, wish.Holds = fmt.Sprintf("%+v on disk %s", has, name), false
+			}
+		}
+		limits = append(limits, wish)
+	}
+	return limits
 }
 
 // NoteMemoryOption notes that an option of the environment overrides the limit of

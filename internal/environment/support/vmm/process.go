@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"tare/internal/base/crash"
 	"tare/internal/environment"
+	"tare/internal/environment/support/console"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,7 @@ type Command struct {
 type Process struct {
 	PID    int
 	name   string // in messages: "QEMU"
-	stderr *Tail
+	stderr *console.Console
 
 	exited chan struct{} // closed after the process exited and its output was read
 	status error         // of exec.Cmd.Wait; valid after exited
@@ -46,16 +47,16 @@ type Process struct {
 
 // start starts a VMM whose standard output is the guest's console. With
 // PR_SET_PDEATHSIG the kernel kills it when this process dies.
-func start(name string, c Command, console *Tail) (*Process, error) {
+func start(name string, c Command, to *console.Console) (*Process, error) {
 	defer func() {
 		for _, f := range c.Files {
 			f.Close()
 		}
 	}()
-	p := &Process{name: name, stderr: &Tail{}, exited: make(chan struct{})}
+	p := &Process{name: name, stderr: console.New(nil), exited: make(chan struct{})}
 	cmd := exec.Command(c.Program, c.Arguments...)
 	cmd.Dir, cmd.ExtraFiles = c.Dir, c.Files
-	cmd.Stdout, cmd.Stderr = console, p.stderr
+	cmd.Stdout, cmd.Stderr = to, p.stderr
 	cmd.WaitDelay = time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid:    true, // Ctrl-C must reach only tare, which then stops its guests

@@ -1,6 +1,7 @@
 package vmm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ import (
 func Threads(ctx context.Context, pid int, name *regexp.Regexp, count int) ([]int, error) {
 	const interval, timeout = time.Millisecond, 200 * time.Millisecond
 	for began := time.Now(); ; {
-		found := namedThreads(fmt.Sprintf("/proc/%d/task", pid), name)
+		found := NamedThreads(fmt.Sprintf("/proc/%d/task", pid), name)
 		threads := make([]int, 0, count)
 		for n := range count {
 			if id, ok := found[n]; ok {
@@ -38,9 +39,9 @@ func Threads(ctx context.Context, pid int, name *regexp.Regexp, count int) ([]in
 	}
 }
 
-// namedThreads returns the thread IDs in a task directory, by the number in their
-// names.
-func namedThreads(dir string, name *regexp.Regexp) map[int]int {
+// NamedThreads returns the thread IDs in a task directory, by the number in their names;
+// no number is 0.
+func NamedThreads(dir string, name *regexp.Regexp) map[int]int {
 	found := map[int]int{}
 	files, _ := filepath.Glob(filepath.Join(dir, "[0-9]*", "comm"))
 	for _, file := range files {
@@ -52,7 +53,7 @@ func namedThreads(dir string, name *regexp.Regexp) map[int]int {
 		if match == nil {
 			continue
 		}
-		number, errNumber := strconv.Atoi(match[1])
+		number, errNumber := strconv.Atoi(cmp.Or(match[1], "0"))
 		id, errID := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if errNumber == nil && errID == nil {
 			found[number] = id

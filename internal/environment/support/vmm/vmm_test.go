@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/environment/support/console"
 )
 
 func TestATemplateWritesTheFileThatItRead(t *testing.T) {
@@ -53,24 +53,6 @@ func TestATemplateDoesNotOverwrite(t *testing.T) {
 	}
 	if err := (&Template{size: 1}).Write(file); err == nil {
 		t.Error("it overwrote a file")
-	}
-}
-
-func TestTheTailKeepsTheLastLinesAndPassesAllOn(t *testing.T) {
-	var all bytes.Buffer
-	tail := &Tail{to: &all}
-	for n := range 1000 {
-		fmt.Fprintf(tail, "\x1b[0mline %d\r\n\r\n", n)
-	}
-	lines := tail.Lines()
-	if len(lines) != tailLines || !strings.HasSuffix(lines[tailLines-1], "line 999") {
-		t.Errorf("got %q", lines)
-	}
-	if strings.ContainsAny(strings.Join(lines, ""), "\r\n\x1b") {
-		t.Errorf("control characters in %q", lines)
-	}
-	if n := strings.Count(all.String(), "line"); n != 1000 {
-		t.Errorf("passed %d lines on", n)
 	}
 }
 
@@ -144,7 +126,7 @@ func TestFilesOfAVMMAreReadInItsDirectory(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(err)
 		}
-		if lines := LastLines(log); len(lines) > 0 {
+		if lines := console.OfFile(log); len(lines) > 0 {
 			t.Errorf("%s: the last lines of the log are %q", what, lines)
 		}
 		if _, err := ReadTemplate(log); err == nil {
@@ -157,7 +139,7 @@ func TestFilesOfAVMMAreReadInItsDirectory(t *testing.T) {
 	if err := os.WriteFile(log, []byte("a line\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if lines := LastLines(log); len(lines) != 1 {
+	if lines := console.OfFile(log); len(lines) != 1 {
 		t.Errorf("the last lines of the log are %q", lines)
 	}
 }
