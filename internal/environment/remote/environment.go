@@ -118,6 +118,7 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 		}
 	}()
 	crash.Go(func() { i.listen(r.Console) })
+	i.learn()
 	i.Timeline = environment.WithPreparation(i.Timeline, sent)
 	if i.started.Listen == virtnet.HostAddress {
 		i.More.Loopback = cmp.Or(s.host.Address(), s.host.Name())
@@ -143,6 +144,7 @@ func (s *Session) Find(ctx context.Context, kind string, options json.RawMessage
 	if err != nil {
 		return nil, err
 	}
+	i.learn()
 	return i, nil
 }
 

@@ -52,14 +52,10 @@ func (i *Instance) listen(to io.Writer) {
 }
 
 // learn takes what the other host says of the instance.
-func (i *Instance) learn(answer []byte) error {
-	if err := json.Unmarshal(answer, &i.started); err != nil {
-		return err
-	}
+func (i *Instance) learn() {
 	s := &i.started
 	i.IP, i.Timeline, i.Route, i.Findings = s.Address, s.Phases, s.Paths, s.Notes
 	i.More = environment.Details{Listen: s.Listen, Facts: s.Facts, Unknown: s.Unknown, Unlimited: s.Unlimited}
-	return nil
 }
 
 // Footprint is empty: nothing of it can be read on this machine. See Meter.
