@@ -1,8 +1,8 @@
 package parse
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -15,9 +15,15 @@ var ghz = Parser{
 		{"calls", "op"}, {"errors", "op"}, {"error_ratio", "1"}, {"seconds", "s"}, {"calls_per_second", "op/s"},
 		{"latency_mean", "us"}, {"latency_min", "us"}, {"latency_p50", "us"}, {"latency_p90", "us"}, {"latency_p95", "us"}, {"latency_p99", "us"}, {"latency_p999", "us"}, {"latency_max", "us"},
 	},
-	Parse:    parseGhz,
-	Split:    splitJSON,
-	Settings: ghzSettings,
+	Parse: parseGhz,
+	Split: splitJSON,
+	Settings: func(stdout []byte) map[string]string {
+		found := ghzOptions(stdout)
+		if len(found) > 0 {
+			found["rate"] = cmp.Or(found["rate"], "0") // it leaves out a rate of 0
+		}
+		return found
+	},
 
 	Distributions: []Field{{"latency", "us"}},
 	Histograms: func(stdout []byte) (map[string]Histogram, error) {
@@ -26,28 +32,17 @@ var ghz = Parser{
 	},
 }
 
+var ghzOptions = settingsAt(map[string]string{
+	"call": "options.call", "concurrency": "options.concurrency", "connections": "options.connections", "rate": "options.rps",
+})
+
 type ghzReport struct {
 	Count   *float64 `json:"count"`
-	Options struct {
-		Call        string `json:"call"`
-		Concurrency int    `json:"concurrency"`
-		Connections int    `json:"connections"`
-		RPS         int    `json:"rps"`
-	} `json:"options"`
 	Details []struct {
 		Timestamp time.Time `json:"timestamp"`
 		Latency   int64     `json:"latency"` // ns
 		Status    string    `json:"status"`
 	} `json:"details"`
-}
-
-func ghzSettings(stdout []byte) map[string]string {
-	var r ghzReport
-	if decode("ghz's report", stdout, &r) != nil || r.Options.Call == "" {
-		return nil
-	}
-	return map[string]string{"call": r.Options.Call, "concurrency": strconv.Itoa(r.Options.Concurrency),
-		"connections": strconv.Itoa(r.Options.Connections), "rate": strconv.Itoa(r.Options.RPS)}
 }
 
 func parseGhz(stdout []byte) (map[string]float64, error) {

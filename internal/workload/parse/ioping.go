@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -16,20 +15,9 @@ var ioping = Parser{
 		{"requests", "op"}, {"seconds", "s"}, {"iops", "op/s"}, {"bandwidth", "B/s"},
 		{"latency_min", "us"}, {"latency_mean", "us"}, {"latency_max", "us"}, {"latency_stdev", "us"},
 	},
-	Parse: parseIOPing,
-	Split: splitIOPing,
-	Settings: func(stdout []byte) map[string]string {
-		var first iopingEntry // all requests are alike
-		if !documentIn(stdout, &first) || first.IO == nil {
-			return nil
-		}
-		found := settingValues{}
-		found.add("operation", first.IO.Operation)
-		if first.IO.Size > 0 {
-			found.add("size", strconv.Itoa(first.IO.Size))
-		}
-		return found.joined()
-	},
+	Parse:    parseIOPing,
+	Split:    splitIOPing,
+	Settings: settingsAt(map[string]string{"operation": "io.operation", "size": "io.size"}), // of the first request: all are alike
 }
 
 // ioping's raw statistics: requests, their time, requests per second, bytes per
@@ -38,11 +26,7 @@ var ioping = Parser{
 var iopingRaw = regexp.MustCompile(`^\d+( \d+){9}$`)
 
 type iopingEntry struct {
-	IO *struct {
-		Request   int    `json:"request"`
-		Operation string `json:"operation"`
-		Size      int    `json:"size"`
-	} `json:"io"`
+	IO   *struct{} `json:"io"`
 	Stat *struct {
 		Count     *float64 `json:"count"`
 		Time      *float64 `json:"time"`

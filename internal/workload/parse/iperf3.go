@@ -1,10 +1,8 @@
 package parse
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -179,22 +177,20 @@ func (r *iperf3Report) way(fields map[string]float64, name, suffix string) error
 	return nil
 }
 
+var iperf3Asked = settingsAt(map[string]string{
+	"version": "start.version", "protocol": "start.test_start.protocol", "streams": "start.test_start.num_streams", "length": "start.test_start.blksize",
+	"seconds": "start.test_start.duration", "bitrate": "$..target_bitrate",
+})
+
 // iperf3Settings reads how a test was asked for. The side of the connection is one of
 // them: a server's values are others than a client's.
 func iperf3Settings(stdout []byte) map[string]string {
 	var report struct {
 		Start struct {
-			Version    string    `json:"version"`
 			Connecting *struct{} `json:"connecting_to"`
 			Accepted   *struct{} `json:"accepted_connection"`
-			Bitrate    *float64  `json:"target_bitrate"`
 			Test       struct {
-				Protocol string   `json:"protocol"`
-				Streams  *float64 `json:"num_streams"`
-				Length   *float64 `json:"blksize"`
-				Seconds  *float64 `json:"duration"`
-				Reverse  *float64 `json:"reverse"`
-				Bitrate  *float64 `json:"target_bitrate"`
+				Reverse *float64 `json:"reverse"`
 			} `json:"test_start"`
 		} `json:"start"`
 		End struct {
@@ -205,29 +201,22 @@ func iperf3Settings(stdout []byte) map[string]string {
 	if !documentIn(stdout, &report) {
 		return nil
 	}
-	s, found := report.Start, settingValues{}
-	found.add("version", s.Version)
-	found.add("protocol", s.Test.Protocol)
-	for name, v := range map[string]*float64{"streams": s.Test.Streams, "length": s.Test.Length, "seconds": s.Test.Seconds, "bitrate": cmp.Or(s.Test.Bitrate, s.Bitrate)} {
-		if v != nil {
-			found.add(name, strconv.FormatFloat(*v, 'f', -1, 64))
-		}
-	}
+	s, found := report.Start, iperf3Asked(stdout)
 	switch {
 	case report.End.TCP != nil || report.End.UDP != nil:
-		found.add("direction", "both")
+		found["direction"] = "both"
 	case s.Test.Reverse != nil && *s.Test.Reverse == 1:
-		found.add("direction", "reverse")
+		found["direction"] = "reverse"
 	case s.Test.Reverse != nil:
-		found.add("direction", "forward")
+		found["direction"] = "forward"
 	}
 	switch {
 	case s.Accepted != nil:
-		found.add("side", "server")
+		found["side"] = "server"
 	case s.Connecting != nil:
-		found.add("side", "client")
+		found["side"] = "client"
 	}
-	return found.joined()
+	return found
 }
 
 func put(fields map[string]float64, name string, v *float64) {

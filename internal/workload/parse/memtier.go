@@ -2,7 +2,6 @@ package parse
 
 import (
 	"fmt"
-	"strconv"
 )
 
 var memtier = Parser{
@@ -12,7 +11,10 @@ var memtier = Parser{
 	Fields:   memtierFields(),
 	Parse:    parseMemtier,
 	Split:    splitJSON,
-	Settings: memtierSettings,
+	Settings: settingsAt(map[string]string{
+		"protocol": "configuration.protocol", "clients": "configuration.clients", "threads": "configuration.threads", "rate": "configuration.rate_limit",
+		"ratio": "configuration.ratio", "pipeline": "configuration.pipeline", "data_size": "configuration.data_size",
+	}),
 }
 
 var (
@@ -45,26 +47,9 @@ func memtierFields() []Field {
 
 type memtierReport struct {
 	Configuration struct {
-		Protocol string  `json:"protocol"`
-		Clients  int     `json:"clients"`
-		Threads  int     `json:"threads"`
-		Rate     int     `json:"rate_limit"`
-		Ratio    string  `json:"ratio"`
-		Pipeline int     `json:"pipeline"`
-		Size     float64 `json:"data_size"`
-		Runs     int     `json:"run_count"`
+		Runs int `json:"run_count"`
 	} `json:"configuration"`
 	Stats map[string]map[string]any `json:"ALL STATS"`
-}
-
-func memtierSettings(stdout []byte) map[string]string {
-	var r memtierReport
-	if decode("memtier's report", stdout, &r) != nil || r.Configuration.Protocol == "" || r.Configuration.Ratio == "" {
-		return nil
-	}
-	c := r.Configuration
-	return map[string]string{"protocol": c.Protocol, "clients": strconv.Itoa(c.Clients), "threads": strconv.Itoa(c.Threads), "rate": strconv.Itoa(c.Rate),
-		"ratio": c.Ratio, "pipeline": strconv.Itoa(c.Pipeline), "data_size": strconv.FormatFloat(c.Size, 'f', -1, 64)}
 }
 
 func parseMemtier(stdout []byte) (map[string]float64, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -24,6 +25,30 @@ func settingsIn(patterns ...string) func([]byte) map[string]string {
 					if m != nil && name != "" {
 						found.add(name, m[i])
 					}
+				}
+			}
+		}
+		return found.joined()
+	}
+}
+
+// settingsAt returns a Settings of a tool that prints a JSON document with the settings
+// at these paths; see JSON. There may be notes before it.
+func settingsAt(paths map[string]string) func([]byte) map[string]string {
+	return func(stdout []byte) map[string]string {
+		var document any
+		if !documentIn(stdout, &document) {
+			return nil
+		}
+		found := settingValues{}
+		for name, path := range paths {
+			values, _, _ := jsonAt(document, path)
+			for _, v := range values {
+				switch v := v.(type) {
+				case string:
+					found.add(name, v)
+				case float64:
+					found.add(name, strconv.FormatFloat(v, 'f', -1, 64))
 				}
 			}
 		}
