@@ -123,7 +123,7 @@ func substitute(text string, values map[string]string) (string, error) {
 	return out, nil
 }
 
-// Literal is a text for a pack that stays as it is: what looks like a parameter is none.
+// Literal is a text for a pack that stays as it is: what looks like a parameter is not replaced.
 func Literal(text string) string { return reference.ReplaceAllString(text, "$$$0") }
 
 // Defaults returns the parameters' default values.

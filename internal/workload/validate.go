@@ -339,7 +339,7 @@ func (p *Pack) gives(field string) bool {
 	return ok && named.HasField(field)
 }
 
-// CheckMetricName refuses names that a metric of a command line cannot have.
+// CheckMetricName returns an error for a name that a metric of a command line cannot have.
 func CheckMetricName(name string) error {
 	switch {
 	case !metricName.MatchString(name):

@@ -44,7 +44,7 @@ func newConfig(from v1.Config) (*Config, error) {
 	// the real-time signals, SIGRTMIN+3.
 	number, err := signal.ParseSignal(from.StopSignal)
 	if err != nil || !signal.ValidSignalForPlatform(number) {
-		return nil, fmt.Errorf("its configuration has the stop signal %q, which is none", from.StopSignal)
+		return nil, fmt.Errorf("its configuration has the stop signal %q, which is not a signal", from.StopSignal)
 	}
 	if c.StopSignal = unix.SignalName(number); c.StopSignal == "" {
 		c.StopSignal = strconv.Itoa(int(number))

@@ -45,7 +45,7 @@ func Describe(ctx context.Context, reference string) (*Description, error) {
 	return &Description{Config: *config, Env: described.Env, Dir: described.WorkingDir}, nil
 }
 
-// ErrSilent is the error of an image that nobody was there to describe.
+// ErrSilent is the error of an image whose registry or engine does not answer.
 var ErrSilent = errors.New("its metadata is not known")
 
 // describe reads the configuration of an image.

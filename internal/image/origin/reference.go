@@ -43,8 +43,8 @@ func (e *UnreachableError) Unwrap() error { return e.cause }
 // Platform selects the image if a reference has several.
 var Platform = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 
-// Check refuses a reference that is none, or whose local files cannot be read. It asks
-// no registry and no engine, and reads no layer.
+// Check returns an error for a malformed reference, or one whose local files cannot be
+// read. It asks no registry and no engine, and reads no layer.
 func Check(reference string) error {
 	from, err := Parse(reference)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -209,49 +208,28 @@ func entriesOf(dir string) ([]string, error) {
 	return lists.Map(entries, os.DirEntry.Name), nil
 }
 
-// project is the part of Maven's POM that names one dependency.
-type project struct {
-	XMLName      xml.Name          `xml:"project"`
-	ModelVersion string            `xml:"modelVersion"`
-	GroupID      string            `xml:"groupId"`
-	ArtifactID   string            `xml:"artifactId"`
-	Version      string            `xml:"version"`
-	Packaging    string            `xml:"packaging"`
-	Dependencies []mavenDependency `xml:"dependencies>dependency"`
-}
-
-type mavenDependency struct {
-	GroupID    string           `xml:"groupId"`
-	ArtifactID string           `xml:"artifactId"`
-	Version    string           `xml:"version"`
-	Type       string           `xml:"type,omitempty"`
-	Classifier string           `xml:"classifier,omitempty"`
-	Exclusions []mavenExclusion `xml:"exclusions>exclusion,omitempty"`
-}
-
-type mavenExclusion struct {
-	GroupID    string `xml:"groupId"`
-	ArtifactID string `xml:"artifactId"`
-}
-
-// mavenProject returns a POM that depends on the artifact only.
-func (f Fetch) mavenProject() []byte {
-	parts := append(strings.Split(f.Maven, ":"), "", "")
-	dependency := mavenDependency{GroupID: parts[0], ArtifactID: parts[1], Version: parts[2], Type: parts[3], Classifier: parts[4]}
+// mavenProject returns a POM that depends on the artifact only. validate lets no
+// character through that XML would need to escape.
+func (f Fetch) mavenProject() string {
+	var of strings.Builder
+	for i, part := range strings.Split(f.Maven, ":") {
+		tag := []string{"groupId", "artifactId", "version", "type", "classifier"}[i]
+		fmt.Fprintf(&of, "<%s>%s</%[1]s>", tag, part)
+	}
 	if !f.Dependencies {
-		dependency.Exclusions = []mavenExclusion{{"*", "*"}}
+		of.WriteString("<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>")
 	}
-	text, err := xml.MarshalIndent(project{ModelVersion: "4.0.0", GroupID: "tare", ArtifactID: "fetch", Version: "1", Packaging: "pom",
-		Dependencies: []mavenDependency{dependency}}, "", "  ")
-	if err != nil {
-		panic(err) // strings always marshal
-	}
-	return text
+	return `<project>
+<modelVersion>4.0.0</modelVersion>
+<groupId>tare</groupId><artifactId>fetch</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies><dependency>` + of.String() + `</dependency></dependencies>
+</project>
+`
 }
 
 func (f Fetch) askMaven(ctx context.Context, work, got string) error {
 	pom := filepath.Join(work, "pom.xml")
-	if err := os.WriteFile(pom, f.mavenProject(), 0o644); err != nil {
+	if err := os.WriteFile(pom, []byte(f.mavenProject()), 0o644); err != nil {
 		return store.Explain(err)
 	}
 	goal := "copy-dependencies"

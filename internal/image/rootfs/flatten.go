@@ -312,7 +312,7 @@ func Each(ctx context.Context, file string, f func(n int, header *tar.Header, co
 	}
 }
 
-// Verify refuses a root file system that is not packed as tare packs them: its names lead
+// Verify returns an error for a root file system that is not packed as tare packs them: its names lead
 // within the root, its links lead to what is there, and it is as large as it says.
 func Verify(ctx context.Context, path, digest string) error {
 	got, err := flatten(ctx, []string{path}, io.Discard, unwritten())

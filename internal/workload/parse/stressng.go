@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
 var stressNG = Parser{
@@ -27,13 +29,6 @@ var (
 	stressUnits   = regexp.MustCompile(`^ +\(secs\) +\(secs\) +\(secs\) +\(real time\) \(usr\+sys time\)( +instance \(%\) +\(KB\))?$`)
 	stressRow     = regexp.MustCompile(`^([a-z][a-z0-9-]*) +(\d+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)( +[0-9.]+ +\d+)?$`)
 	stressColumns = []string{"bogo_ops", "real_seconds", "user_seconds", "system_seconds", "bogo_ops_per_second_real", "bogo_ops_per_second_cpu"}
-
-	stressEntry = regexp.MustCompile(`^    - stressor: (\S+)$`)
-	stressPair  = regexp.MustCompile(`^      ([a-z0-9-]+): (.+)$`)
-	stressKeys  = map[string]string{
-		"bogo-ops": "bogo_ops", "wall-clock-time": "real_seconds", "user-time": "user_seconds", "system-time": "system_seconds",
-		"bogo-ops-per-second-real-time": "bogo_ops_per_second_real", "bogo-ops-per-second-usr-sys-time": "bogo_ops_per_second_cpu",
-	}
 )
 
 func parseStressNG(stdout []byte) (map[string]float64, error) {
@@ -94,42 +89,36 @@ func stressText(text []string) (map[string]float64, error) {
 	return fields, oneStressor(stressors, text)
 }
 
-func stressYAML(yaml []string) (map[string]float64, error) {
-	if yaml[0] != "---" || yaml[len(yaml)-1] != "..." {
-		return nil, fmt.Errorf("stress-ng's YAML goes from --- to ..., this from %q to %q", clip(yaml[0]), clip(yaml[len(yaml)-1]))
+func stressYAML(text []string) (map[string]float64, error) {
+	if text[0] != "---" || text[len(text)-1] != "..." {
+		return nil, fmt.Errorf("stress-ng's YAML goes from --- to ..., this from %q to %q", clip(text[0]), clip(text[len(text)-1]))
 	}
-	fields := map[string]float64{}
+	var document struct {
+		Metrics []struct {
+			Stressor string   `yaml:"stressor"`
+			Ops      *float64 `yaml:"bogo-ops"`
+			Real     *float64 `yaml:"wall-clock-time"`
+			User     *float64 `yaml:"user-time"`
+			System   *float64 `yaml:"system-time"`
+			PerReal  *float64 `yaml:"bogo-ops-per-second-real-time"`
+			PerCPU   *float64 `yaml:"bogo-ops-per-second-usr-sys-time"`
+		} `yaml:"metrics"`
+	}
+	if err := yaml.Unmarshal([]byte(strings.Join(text, "\n")), &document); err != nil {
+		return nil, fmt.Errorf("stress-ng's YAML: %w", err)
+	}
 	var stressors []string
-	section := ""
-	for _, line := range yaml[1 : len(yaml)-1] {
-		if m := stressEntry.FindStringSubmatch(line); m != nil && section == "metrics:" {
-			stressors = append(stressors, m[1])
-		} else if m := stressPair.FindStringSubmatch(line); m != nil && section != "" {
-			name, wanted := stressKeys[m[1]]
-			if section != "metrics:" || !wanted {
-				continue
-			}
-			if _, twice := fields[name]; twice && len(stressors) < 2 {
-				return nil, fmt.Errorf("a second line of the same kind: %q", clip(line))
-			}
-			if err := take(fields, line, m[2:], name); err != nil {
-				return nil, err
-			}
-		} else if line == "system-info:" || line == "metrics:" {
-			section = line
-		} else {
-			return nil, fmt.Errorf("stress-ng 0.15 does not print such a line: %q", clip(line))
-		}
+	for _, m := range document.Metrics {
+		stressors = append(stressors, m.Stressor)
 	}
-	if err := oneStressor(stressors, yaml); err != nil {
+	if err := oneStressor(stressors, text); err != nil {
 		return nil, err
 	}
-	for _, name := range stressColumns {
-		if _, ok := fields[name]; !ok {
-			return nil, fmt.Errorf("no %s: stress-ng's metrics are not complete; %s", strings.ReplaceAll(name, "_", " "), ending(yaml))
-		}
+	m, fields := document.Metrics[0], map[string]float64{}
+	for i, v := range []*float64{m.Ops, m.Real, m.User, m.System, m.PerReal, m.PerCPU} {
+		put(fields, stressColumns[i], v)
 	}
-	return fields, nil
+	return fields, complete("stress-ng", fields, text, stressColumns...)
 }
 
 func oneStressor(stressors, text []string) error {
