@@ -2,8 +2,6 @@ package report
 
 import (
 	"bytes"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -89,28 +87,6 @@ func TestARunOnOneNodeIsReportedAsOneWithout(t *testing.T) {
 		}
 		if one.String() != other.String() {
 			t.Errorf("%s of a run on one node differs", format)
-		}
-	}
-}
-
-func TestOfManyNodesThoseAtTheEndsAndThoseThatDifferHaveALine(t *testing.T) {
-	in := reporttest.Quick()
-	for i := range in.Contrasts {
-		n := &verdict.Nodes{P: .5}
-		for k := range 40 {
-			one := verdict.Node{Name: fmt.Sprintf("node-%02d", k), N: 4, Differs: k == 20}
-			one.Interval.Estimate = float64(k) / 1000
-			n.Each = append(n.Each, one)
-		}
-		in.Contrasts[i].Nodes = n
-	}
-	for _, r := range model.New(in).NodesRows() {
-		var names []string
-		for _, line := range r.Lines {
-			names = append(names, strings.TrimPrefix(line.Node, "node-"))
-		}
-		if want := []string{"00", "01", "02", "20", "37", "38", "39", "mean of nodes"}; !slices.Equal(names, want) || r.Omitted != 33 {
-			t.Fatalf("%v, and %d more", names, r.Omitted)
 		}
 	}
 }

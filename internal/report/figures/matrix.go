@@ -23,19 +23,8 @@ const mostRows = 44
 func matrix(v *model.Report) (pictures []*picture) {
 	environments := v.Compared()
 	var rows []matrixRow
-	for _, w := range v.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range l.Metrics {
-				if !m.Primary {
-					continue
-				}
-				name := m.Name
-				if l.Name != "" {
-					name += ", " + l.Name
-				}
-				rows = append(rows, matrixRow{w.Name, name, m})
-			}
-		}
+	for _, r := range v.Primary() {
+		rows = append(rows, matrixRow{r.Workload.Name, model.LevelTitle(r.Metric.Name, r.Level.Name), r.Metric})
 	}
 	if len(environments) == 0 || len(rows) == 0 {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 )
 
 // mostBlocks is how many rows a table of blocks has: more than anybody reads one by one.
@@ -36,16 +37,15 @@ type blockCell struct {
 }
 
 // trialIndex finds the numbers of trials: by level and environment, and then by block.
-type trialIndex map[[3]string]map[int]int
+type trialIndex map[subject.Cell]map[int]int
 
 func newTrialIndex(trials []rundir.Trial) trialIndex {
 	index := trialIndex{}
 	for i, t := range trials {
-		at := [3]string{t.Workload, t.Level, t.Environment}
-		if index[at] == nil {
-			index[at] = map[int]int{}
+		if index[t.Cell()] == nil {
+			index[t.Cell()] = map[int]int{}
 		}
-		index[at][t.Block] = i + 1
+		index[t.Cell()][t.Block] = i + 1
 	}
 	return index
 }
@@ -69,7 +69,7 @@ func (p *page) BlockTables(w model.Workload) (tables []blockTable) {
 
 func (p *page) blockTable(w model.Workload, l model.Level, m model.Metric) blockTable {
 	t := blockTable{Place: model.LevelTitle(w.Name, l.Name), Metric: m}
-	of := func(e model.Environment) map[int]int { return p.index[[3]string{w.Name, l.Name, e.Name}] }
+	of := func(e model.Environment) map[int]int { return p.index[l.Place(w).In(e.Name)] }
 	t.Environments = lists.Filter(append([]model.Environment{p.Base}, lists.Filter(p.Environments, func(e model.Environment) bool { return !e.Baseline })...),
 		func(e model.Environment) bool { return len(of(e)) > 0 })
 	var blocks []int

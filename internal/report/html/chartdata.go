@@ -7,6 +7,7 @@ import (
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -99,14 +100,14 @@ func (n number) MarshalJSON() ([]byte, error) {
 // metrics.
 type chartIndex struct {
 	environments map[string]int
-	levels       map[[2]string][2]int // by workload and level: their numbers
-	metrics      map[int][]string     // by workload
+	levels       map[subject.Place][2]int // the numbers of workload and level
+	metrics      map[int][]string         // by workload
 }
 
 func newChartData(v *model.Report) chartData {
 	d := chartData{Margin: number(v.Margin()), Trials: [][]any{}, Contrasts: []chartContrast{}, Phases: []chartPhase{}}
 	d.Unpaired = v.Plan.Design.Order == verdict.OrderUnpaired
-	index := chartIndex{map[string]int{}, map[[2]string][2]int{}, map[int][]string{}}
+	index := chartIndex{map[string]int{}, map[subject.Place][2]int{}, map[int][]string{}}
 	for _, e := range v.Environments {
 		index.environments[e.Name] = e.Index
 		if e.Baseline {
@@ -117,13 +118,13 @@ func newChartData(v *model.Report) chartData {
 	for _, w := range v.Workloads {
 		cw := chartWorkload{Name: w.Name, Distributions: distributionsOf(v, w)}
 		for _, l := range w.Levels {
-			index.levels[[2]string{w.Name, l.Name}] = [2]int{w.Index, l.Index}
+			index.levels[l.Place(w)] = [2]int{w.Index, l.Index}
 			cw.Levels = append(cw.Levels, l.Name)
 			d.Series = append(d.Series, seriesOf(v, w, l)...)
 		}
 		for _, m := range w.AllMetrics() {
 			index.metrics[w.Index] = append(index.metrics[w.Index], m.Name)
-			cw.Metrics = append(cw.Metrics, newChartMetric(m.Title(), m.Better, m.Unit, v.Ranges[[2]string{w.Name, m.Name}]))
+			cw.Metrics = append(cw.Metrics, newChartMetric(m.Title(), m.Better, m.Unit, v.Ranges[model.RangeOf(w.Name, m.Name)]))
 		}
 		d.Workloads = append(d.Workloads, cw)
 	}
@@ -139,7 +140,7 @@ func newChartData(v *model.Report) chartData {
 }
 
 func (d *chartData) addContrast(c *verdict.Contrast, index chartIndex) {
-	at, ok := index.levels[[2]string{c.Workload, c.Level}]
+	at, ok := index.levels[c.Figure().Place()]
 	if !ok || c.N == 0 {
 		return
 	}
@@ -156,7 +157,7 @@ func (d *chartData) addContrast(c *verdict.Contrast, index chartIndex) {
 }
 
 func (d *chartData) addTrial(t *rundir.Trial, index chartIndex) {
-	at, ok := index.levels[[2]string{t.Workload, t.Level}]
+	at, ok := index.levels[t.Cell().Place()]
 	if !ok {
 		d.Trials = append(d.Trials, []any{})
 		return

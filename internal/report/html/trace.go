@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 )
 
 // traceRow is one trial with its command and output files.
@@ -27,11 +28,11 @@ type traceRow struct {
 // one row at a time.
 func (p *page) Trace() iter.Seq[traceRow] {
 	type primary struct{ name, unit string }
-	anchors := map[[2]string]string{}
+	anchors := map[subject.Place]string{}
 	primaries := map[string][]primary{}
 	for _, w := range p.Workloads {
 		for _, l := range w.Levels {
-			anchors[[2]string{w.Name, l.Name}] = fmt.Sprintf("c%d-%d", w.Index, l.Index)
+			anchors[l.Place(w)] = fmt.Sprintf("c%d-%d", w.Index, l.Index)
 		}
 		for _, m := range w.AllMetrics() {
 			if m.Primary {
@@ -42,7 +43,7 @@ func (p *page) Trace() iter.Seq[traceRow] {
 	return func(yield func(traceRow) bool) {
 		for i := range p.Trials {
 			t := &p.Trials[i]
-			row := traceRow{Trial: t, Number: i + 1, Shown: p.ShownName(t.Environment), Anchor: anchors[[2]string{t.Workload, t.Level}]}
+			row := traceRow{Trial: t, Number: i + 1, Shown: p.ShownName(t.Environment), Anchor: anchors[t.Cell().Place()]}
 			var figures []string
 			for _, m := range primaries[t.Workload] {
 				if x, ok := t.Metrics[m.name]; ok {

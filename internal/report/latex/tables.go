@@ -171,23 +171,16 @@ func matrix(v *model.Report) string {
 	var names []line // workload and metric
 	var metrics []model.Metric
 	before := ""
-	for _, w := range v.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range l.Metrics {
-				if !m.Primary {
-					continue
-				}
-				name := ""
-				if w.Name != before {
-					name, before = escape(w.Name), w.Name
-				}
-				title := running(m.Name)
-				if l.Name != "" {
-					title += ", " + running(l.Name)
-				}
-				names, metrics = append(names, line{cells: []string{name, title}}), append(metrics, m)
-			}
+	for _, r := range v.Primary() {
+		name := ""
+		if r.Workload.Name != before {
+			name, before = escape(r.Workload.Name), r.Workload.Name
 		}
+		title := running(r.Metric.Name)
+		if r.Level.Name != "" {
+			title += ", " + running(r.Level.Name)
+		}
+		names, metrics = append(names, line{cells: []string{name, title}}), append(metrics, r.Metric)
 	}
 	if len(environments) == 0 || len(names) == 0 {
 		return ""

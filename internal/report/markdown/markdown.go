@@ -144,19 +144,16 @@ func (d *document) matrix(v *model.Report) {
 		rule += "|---"
 	}
 	lines := []string{head + " |", rule + "|"}
-	for _, w := range v.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range l.Metrics {
-				if !m.Primary && !m.Companion {
-					continue
-				}
-				line := fmt.Sprintf("| %s | %s (%s is better) | %s", escape(model.LevelTitle(w.Name, l.Name)), escape(m.Title()), escape(m.Better), escape(model.Figure(m.Reference, m.Unit)))
-				for _, c := range m.Ran() {
-					line += " | " + matrixCell(c)
-				}
-				lines = append(lines, line+" |")
-			}
+	for _, r := range v.Rows() {
+		m := r.Metric
+		if !m.Primary && !m.Companion {
+			continue
 		}
+		line := fmt.Sprintf("| %s | %s (%s is better) | %s", escape(r.Title()), escape(m.Title()), escape(m.Better), escape(model.Figure(m.Reference, m.Unit)))
+		for _, c := range m.Ran() {
+			line += " | " + matrixCell(c)
+		}
+		lines = append(lines, line+" |")
 	}
 	d.add(lines...)
 	if v.Plan.Design.Order == verdict.OrderUnpaired {

@@ -51,7 +51,7 @@ func (v *Report) CostTable(w Workload, levels []Level, all bool) (table CostTabl
 	// What no environment has is listed without a column.
 	for _, m := range w.Pack.Metrics {
 		c, known := cost.Lookup(m.Name)
-		everywhere := !slices.ContainsFunc(levels, func(l Level) bool { return !v.absent[cellKey{workload: w.Name, level: l.Name, metric: m.Name}] })
+		everywhere := !slices.ContainsFunc(levels, func(l Level) bool { return !v.absent[l.Place(w).Of(m.Name)] })
 		if known && everywhere {
 			table.Absent = without(table.Absent, c.Title, v.missingReason(w.Name, levels[0].Name, m.Name, v.Plan.Baseline))
 		}

@@ -51,27 +51,20 @@ func (v *Report) sumUp(e *Environment) string {
 	counts := map[string]int{}
 	total, without, largest := 0, 0, 0.0
 	var most *verdict.Contrast
-	for _, w := range v.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range l.Metrics {
-				if !m.Primary {
-					continue
-				}
-				c := m.Cells[v.cellIndex(e)].Contrast
-				if c == nil {
-					without++
-					continue
-				}
-				total++
-				word := VerdictWord(c)
-				if c.Unpaired {
-					word = c.Reason.String()
-				}
-				counts[word]++
-				if cost := costOf(c); (word == "slower" || word == looksSlower) && (most == nil || cost > largest) {
-					largest, most = cost, c
-				}
-			}
+	for _, r := range v.Primary() {
+		c := r.Metric.Cells[v.cellIndex(e)].Contrast
+		if c == nil {
+			without++
+			continue
+		}
+		total++
+		word := VerdictWord(c)
+		if c.Unpaired {
+			word = c.Reason.String()
+		}
+		counts[word]++
+		if cost := costOf(c); (word == "slower" || word == looksSlower) && (most == nil || cost > largest) {
+			largest, most = cost, c
 		}
 	}
 	if total == 0 {

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"slices"
+	"tare/internal/subject"
 
 	"tare/internal/base/lists"
 	"tare/internal/stats"
@@ -35,6 +36,36 @@ func (w Workload) AllMetrics() []Metric {
 		}
 	}
 	return all
+}
+
+// Row is a metric of a workload at a level.
+type Row struct {
+	Workload Workload
+	Level    Level
+	Metric   Metric
+}
+
+// Title is the workload with the level.
+func (r Row) Title() string { return LevelTitle(r.Workload.Name, r.Level.Name) }
+
+// Place of the row in the study.
+func (r Row) Place() subject.Place { return r.Level.Place(r.Workload) }
+
+// Rows are the metrics of the run, in the order of the study.
+func (v *Report) Rows() (rows []Row) {
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			for _, m := range l.Metrics {
+				rows = append(rows, Row{w, l, m})
+			}
+		}
+	}
+	return rows
+}
+
+// Primary are the rows of primary metrics.
+func (v *Report) Primary() []Row {
+	return lists.Filter(v.Rows(), func(r Row) bool { return r.Metric.Primary })
 }
 
 // Metric is one metric of one workload at one level: a row of the verdict
@@ -92,15 +123,16 @@ func metricsOf(w study.Workload, l study.Level, contrasts []verdict.Contrast) []
 	return metrics
 }
 
-func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, contrasts map[cellKey]*verdict.Contrast, values map[cellKey][]float64) Metric {
+func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, contrasts map[subject.Figure]*verdict.Contrast, values map[subject.Figure][]float64) Metric {
+	at := subject.Place{Workload: w.Name, Level: l.Name}.Of(m.Name)
 	mv := Metric{Metric: m, Companion: m.Name == companion,
-		Reference: stats.Median(values[cellKey{w.Name, l.Name, m.Name, v.Plan.Baseline}])}
+		Reference: stats.Median(values[at.In(v.Plan.Baseline)])}
 	for i := range v.Environments {
 		e := &v.Environments[i]
 		if e.Baseline || e.Rung {
 			continue
 		}
-		at := cellKey{w.Name, l.Name, m.Name, e.Name}
+		at := at.In(e.Name)
 		c := Cell{Environment: e, Contrast: contrasts[at], Median: stats.Median(values[at])}
 		switch {
 		case c.Contrast == nil:
@@ -116,13 +148,13 @@ func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, cont
 }
 
 // cellReason is why an environment has no value of a metric.
-func (v *Report) cellReason(at cellKey, e *Environment) string {
+func (v *Report) cellReason(at subject.Figure, e *Environment) string {
 	if !e.Ran() {
 		return "skipped: the environment is not usable here"
 	}
 	reasons := map[string]int{}
 	for _, t := range v.Trials {
-		if t.Workload != at.workload || t.Level != at.level || t.Environment != at.environment {
+		if t.Cell() != at.Cell {
 			continue
 		}
 		switch {
@@ -130,8 +162,8 @@ func (v *Report) cellReason(at cellKey, e *Environment) string {
 			reasons["failed: "+t.Reason]++
 		case t.Status == rundir.Skipped:
 			reasons["skipped: "+t.Reason]++
-		case t.Missing[at.metric] != "":
-			reasons[t.Missing[at.metric]]++
+		case t.Missing[at.Metric] != "":
+			reasons[t.Missing[at.Metric]]++
 		}
 	}
 	if why := mostFrequent(reasons); why != "" {
@@ -161,26 +193,25 @@ func (m Metric) Heading() string {
 }
 
 // Values are those of a metric in all trials that succeeded.
-func (v *Report) Values(workload, level, metric, environment string) []float64 {
-	return v.values[cellKey{workload, level, metric, environment}]
+func (v *Report) Values(of subject.Figure) []float64 {
+	return v.values[of]
 }
 
 // valuesOf collects every figure of the run.
-func valuesOf(v *Report) map[cellKey][]float64 {
+func valuesOf(v *Report) map[subject.Figure][]float64 {
 	workloads := map[string]*study.Workload{}
 	for i := range v.Plan.Workloads {
 		workloads[v.Plan.Workloads[i].Name] = &v.Plan.Workloads[i]
 	}
-	values := map[cellKey][]float64{}
+	values := map[subject.Figure][]float64{}
 	for i := range v.Trials {
 		t := &v.Trials[i]
 		w := workloads[t.Workload]
 		if w == nil || t.Status != rundir.OK {
 			continue
 		}
-		at := cellKey{workload: t.Workload, level: t.Level, environment: t.Environment}
 		for m, x := range t.Metrics {
-			at.metric = m
+			at := t.Cell().Of(m)
 			values[at] = append(values[at], x)
 		}
 	}

@@ -73,7 +73,7 @@ func (v *Report) gatherNotes() {
 	}
 	for i := range v.Contrasts {
 		c := &v.Contrasts[i]
-		if v.absent[cellKey{workload: c.Workload, level: c.Level, metric: c.Metric}] {
+		if v.absent[c.Figure().In("")] {
 			continue
 		}
 		for _, w := range c.Warnings {

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"slices"
+	"tare/internal/subject"
 
 	"tare/internal/attribution/analysis"
 	"tare/internal/base/lists"
@@ -36,18 +37,16 @@ type Report struct {
 
 	// absent are the metrics that no environment has a figure of, though trials
 	// worked: those of a test that was not asked for, or of a direction.
-	absent map[cellKey]bool
+	absent map[subject.Figure]bool
 	Phases []PhaseRow
 	Paths  []PathRow
 	Stolen []Stolen
-	// Of workloads whose copies or neighbours are swept.
-	within []verdict.Contrast
 	// Why is the attribution of a run over a ladder.
-	Why     []analysis.Attribution
-	growths []verdict.Growth
-	usages  map[cellKey][]*usage.Usage // metric is left empty
-	values  map[cellKey][]float64
-	Ranges  map[[2]string][2]float64 // workload and metric: the least and the largest figure
+	Why    []analysis.Attribution
+	usages map[subject.Cell][]*usage.Usage
+	values map[subject.Figure][]float64
+	// Ranges are the least and the largest figure of a metric in a workload, at whichever level.
+	Ranges map[subject.Figure][2]float64
 }
 
 // Workload is a workload with its levels.
@@ -64,11 +63,12 @@ type Level struct {
 	Metrics []Metric
 }
 
-type cellKey struct{ workload, level, metric, environment string }
+// Place of a level in a workload.
+func (l Level) Place(w Workload) subject.Place { return subject.Place{Workload: w.Name, Level: l.Name} }
 
 // New arranges a run for reading.
 func New(in Input) *Report {
-	v := &Report{Input: in, absent: map[cellKey]bool{}}
+	v := &Report{Input: in, absent: map[subject.Figure]bool{}}
 	v.separateSteps()
 	v.Fair = parity.Summarize(in.Parity)
 	v.gatherEnvironments()
@@ -81,8 +81,6 @@ func New(in Input) *Report {
 	v.Notes = slices.Concat(machinesDiffer(v), disksDiffer(v.Paths), v.Notes)
 	v.gatherFindings()
 	v.Phases = gatherPhases(v)
-	v.within = verdict.Within(v.Plan, v.Trials, v.Manifest.Environments)
-	v.growths = verdict.Growths(v.Plan, v.Trials, v.Manifest.Environments)
 	v.gatherUsages()
 	v.gatherRanges(v.values)
 	return v
@@ -103,11 +101,11 @@ func (v *Report) gatherEnvironments() {
 	}
 }
 
-func (v *Report) gatherWorkloads(values map[cellKey][]float64) {
-	contrasts := map[cellKey]*verdict.Contrast{}
+func (v *Report) gatherWorkloads(values map[subject.Figure][]float64) {
+	contrasts := map[subject.Figure]*verdict.Contrast{}
 	for i := range v.Contrasts {
 		c := &v.Contrasts[i]
-		contrasts[cellKey{c.Workload, c.Level, c.Metric, c.Environment}] = c
+		contrasts[c.Figure()] = c
 	}
 	for i, w := range v.Plan.Workloads {
 		wv := Workload{Workload: w, Index: i}
@@ -116,7 +114,7 @@ func (v *Report) gatherWorkloads(values map[cellKey][]float64) {
 			for _, m := range metricsOf(w, l, v.Contrasts) {
 				mv := v.metric(w, l, m, contrasts, values)
 				if mv.nowhere() && v.worked(w.Name, l.Name) {
-					v.absent[cellKey{workload: w.Name, level: l.Name, metric: m.Name}] = true
+					v.absent[lv.Place(wv).Of(m.Name)] = true
 					continue
 				}
 				lv.Metrics = append(lv.Metrics, mv)
@@ -128,22 +126,26 @@ func (v *Report) gatherWorkloads(values map[cellKey][]float64) {
 }
 
 func (v *Report) gatherUsages() {
-	v.usages = map[cellKey][]*usage.Usage{}
+	v.usages = map[subject.Cell][]*usage.Usage{}
 	for i := range v.Trials {
 		if t := &v.Trials[i]; t.Status == rundir.OK && t.Usage != nil {
-			at := cellKey{workload: t.Workload, level: t.Level, environment: t.Environment}
-			v.usages[at] = append(v.usages[at], t.Usage)
+			v.usages[t.Cell()] = append(v.usages[t.Cell()], t.Usage)
 		}
 	}
 }
 
+// RangeOf is the key of a range.
+func RangeOf(workload, metric string) subject.Figure {
+	return subject.Place{Workload: workload}.Of(metric)
+}
+
 // gatherRanges finds the range of each metric of a workload over all environments
 // and levels, which charts scale their axes by.
-func (v *Report) gatherRanges(values map[cellKey][]float64) {
-	v.Ranges = map[[2]string][2]float64{}
+func (v *Report) gatherRanges(values map[subject.Figure][]float64) {
+	v.Ranges = map[subject.Figure][2]float64{}
 	for at, list := range values {
 		for _, x := range list {
-			k := [2]string{at.workload, at.metric}
+			k := RangeOf(at.Workload, at.Metric)
 			span, seen := v.Ranges[k]
 			if !seen {
 				span = [2]float64{x, x}

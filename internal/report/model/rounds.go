@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"tare/internal/subject"
 
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
@@ -27,9 +28,9 @@ type Stolen struct {
 // plan; without the cells in which the kernel did not report stolen time.
 func StolenShares(plan *study.Plan, trials []rundir.Trial) (all []Stolen) {
 	type sum struct{ stolen, time float64 }
-	sums := map[cellKey]*sum{}
+	sums := map[subject.Cell]*sum{}
 	for _, t := range lists.Filter(trials, alternated) {
-		at := cellKey{workload: t.Workload, level: t.Level, environment: t.Environment}
+		at := t.Cell()
 		for _, r := range t.Rounds {
 			if r.StealSeconds == nil || r.HostSeconds <= 0 {
 				continue
@@ -44,7 +45,7 @@ func StolenShares(plan *study.Plan, trials []rundir.Trial) (all []Stolen) {
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			for _, e := range plan.Environments {
-				if s := sums[cellKey{workload: w.Name, level: l.Name, environment: e.Name}]; s != nil {
+				if s := sums[subject.Cell{Environment: e.Name, Workload: w.Name, Level: l.Name}]; s != nil {
 					all = append(all, Stolen{w.Name, l.Name, e.Name, s.stolen / s.time})
 				}
 			}
@@ -69,9 +70,9 @@ func (v *Report) howAlternated() string {
 // roundsAndSteal is howAlternated without the length of the samples.
 func (v *Report) roundsAndSteal() string {
 	var rounds []int
-	cells := map[cellKey]bool{}
+	cells := map[subject.Place]bool{}
 	for _, t := range v.Trials {
-		if at := (cellKey{workload: t.Workload, level: t.Level}); alternated(t) {
+		if at := t.Cell().Place(); alternated(t) {
 			rounds = append(rounds, len(t.Rounds))
 			cells[at] = true
 		} else if t.Status == rundir.OK {
@@ -83,7 +84,7 @@ func (v *Report) roundsAndSteal() string {
 	}
 	text := "samples of the environments alternated, " +
 		verdict.Rounds{Least: slices.Min(rounds), Most: slices.Max(rounds)}.String() + " in each block"
-	if single := v.titles(func(at cellKey) bool { is, ran := cells[at]; return ran && !is }); len(single) > 0 {
+	if single := v.titles(func(at subject.Place) bool { is, ran := cells[at]; return ran && !is }); len(single) > 0 {
 		text += ", except in " + strings.Join(single, ", ")
 	}
 	text += v.chosen() + v.rested()
@@ -124,13 +125,13 @@ func (v *Report) stealSource() string {
 // samples biases them, and which workloads have no samples of half the length.
 func (v *Report) howLengthBiases() (text string) {
 	measured, within, exceeds := 0, 0, 0
-	cells := map[cellKey]bool{}
+	cells := map[subject.Place]bool{}
 	for _, c := range v.Contrasts {
 		l := c.LengthBias
 		if l == nil {
 			continue
 		}
-		cells[cellKey{workload: c.Workload, level: c.Level}] = true
+		cells[c.Figure().Place()] = true
 		measured++
 		switch {
 		case l.Within():
@@ -145,12 +146,12 @@ func (v *Report) howLengthBiases() (text string) {
 			text += fmt.Sprintf(", and to exceed it in %d", exceeds)
 		}
 	}
-	did := map[cellKey]bool{}
+	did := map[subject.Place]bool{}
 	for _, t := range lists.Filter(v.Trials, alternated) {
-		did[cellKey{workload: t.Workload, level: t.Level}] = true
+		did[t.Cell().Place()] = true
 	}
-	unknown := v.titles(func(at cellKey) bool {
-		return did[at] && !cells[at] && v.Plan.Workload(at.workload).Pack.Length != nil
+	unknown := v.titles(func(at subject.Place) bool {
+		return did[at] && !cells[at] && v.Plan.Workload(at.Workload).Pack.Length != nil
 	})
 	if len(unknown) > 0 {
 		text += "; it is unknown how much the length of the samples biases " + strings.Join(unknown, ", ") + ": there are none of half the length"
@@ -227,15 +228,15 @@ func (v *Report) chosen() string {
 // half the margin, since an estimate can move by about as much; each where it differs
 // most.
 func (v *Report) apart() (named []string) {
-	of := map[cellKey]float64{}
+	of := map[subject.Cell]float64{}
 	for _, s := range v.Stolen {
-		of[cellKey{workload: s.Workload, level: s.Level, environment: s.Environment}] = s.Share
+		of[subject.Cell{Environment: s.Environment, Workload: s.Workload, Level: s.Level}] = s.Share
 	}
 	for _, e := range v.Environments {
 		var most float64
 		var where string
 		for _, s := range v.Stolen {
-			base, known := of[cellKey{workload: s.Workload, level: s.Level, environment: v.Base.Name}]
+			base, known := of[subject.Cell{Environment: v.Base.Name, Workload: s.Workload, Level: s.Level}]
 			if s.Environment == e.Name && known && math.Abs(s.Share-base) > math.Abs(most) {
 				most, where = s.Share-base, LevelTitle(s.Workload, s.Level)
 			}
@@ -252,10 +253,10 @@ func (v *Report) apart() (named []string) {
 }
 
 // titles of the cells that are chosen, in the order of the plan.
-func (v *Report) titles(choose func(cellKey) bool) (titles []string) {
+func (v *Report) titles(choose func(subject.Place) bool) (titles []string) {
 	for _, w := range v.Plan.Workloads {
 		for _, l := range w.Levels {
-			if choose(cellKey{workload: w.Name, level: l.Name}) {
+			if choose(subject.Place{Workload: w.Name, Level: l.Name}) {
 				titles = append(titles, LevelTitle(w.Name, l.Name))
 			}
 		}

@@ -103,7 +103,7 @@ func (v *Report) eachUsage(w Workload, visit func(e *Environment, level string, 
 	for _, l := range w.Levels {
 		for i := range v.Environments {
 			e := &v.Environments[i]
-			if trials := v.usages[cellKey{workload: w.Name, level: l.Name, environment: e.Name}]; len(trials) > 0 {
+			if trials := v.usages[l.Place(w).In(e.Name)]; len(trials) > 0 {
 				visit(e, l.Name, trials)
 			}
 		}

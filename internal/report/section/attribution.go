@@ -1,8 +1,8 @@
 package section
 
 import (
+	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"tare/internal/attribution/analysis"
@@ -93,75 +93,44 @@ func ladder(v *model.Report, a analysis.Attribution) *Table {
 	return t
 }
 
-// briefly is how many kernel events of each kind a terminal shows below the verdicts.
-const briefly = 5
+// mostKernel is how many kernel events of each kind are shown, and mostKernelBrief on a
+// terminal below the verdicts.
+const mostKernel, mostKernelBrief = 10, 5
 
 func kernel(v *model.Report, o Options) Section {
 	s := Section{ID: "kernel", Title: "Kernel events", Lead: "Medians of traced trials. They ran after all other trials and count in no verdict, since tracing slows them. " +
 		"Times are per operation, counts per thousand operations. Work that both sides do, such as that of a driver inside the instance, is counted on both."}
-	for _, k := range v.Kernel() {
-		t := &Table{About: k.Heading(), Class: "full kernel", Columns: []Column{key(""), number(k.Fast + ", count"), number(k.Slow + ", count"),
-			number(k.Fast + ", time"), number(k.Slow + ", time"), number("change")}}
-		for _, kind := range k.Sections {
-			if o.Short && !o.All {
-				kind = shorter(kind)
-			}
-			t.Rows = append(t.Rows, Row{Cells: []Cell{plain(kind.Title)}, Heading: true, Class: "group"})
-			for _, r := range kind.Rows {
-				t.Rows = append(t.Rows, Line(r.What, r.Fast, r.Slow, r.FastTime, r.SlowTime, r.Change))
-			}
-			if kind.Left > 0 {
-				t.Rows = append(t.Rows, Line("and "+model.Counted(kind.Left, "more", "more")))
+	most := mostKernel
+	if o.Short && !o.All {
+		most = mostKernelBrief
+	}
+	counted, base := v.Counted(), v.ShownName(v.Plan.Baseline)
+	for _, w := range v.Workloads {
+		for _, l := range w.Levels {
+			for _, e := range v.Environments {
+				here, there := counted[l.Place(w).In(e.Name)], counted[l.Place(w).In(v.Plan.Baseline)]
+				if e.Baseline || len(here) == 0 || len(there) == 0 {
+					continue
+				}
+				title := fmt.Sprintf("%s: %s vs %s", model.LevelTitle(w.Name, l.Name), e.Shown, base)
+				t := &Table{About: title, Class: "full kernel", Columns: []Column{key(""), number(base + ", count"), number(e.Shown + ", count"),
+					number(base + ", time"), number(e.Shown + ", time"), number("change")}}
+				for _, kind := range evidence.Table(evidence.Compare(here, there), most) {
+					t.Rows = append(t.Rows, Row{Cells: []Cell{plain(kind.Title)}, Heading: true, Class: "group"})
+					for _, r := range kind.Rows {
+						t.Rows = append(t.Rows, Line(r.What, r.Fast, r.Slow, r.FastTime, r.SlowTime, r.Change))
+					}
+					if kind.Left > 0 {
+						t.Rows = append(t.Rows, Line(fmt.Sprintf("and %d more", kind.Left)))
+					}
+				}
+				remarks := evidence.Remarks(here, there)
+				if w.Pack.Operations == "" {
+					remarks = append([]string{"the workload counts no operations, so nothing is per operation"}, remarks...)
+				}
+				s.Parts = append(s.Parts, Part{Title: title, Table: t, Notes: plains(remarks)})
 			}
 		}
-		s.Parts = append(s.Parts, Part{Title: k.Heading(), Table: t, Notes: plains(k.Remarks)})
 	}
 	return s
-}
-
-func shorter(kind evidence.Section) evidence.Section {
-	if more := len(kind.Rows) - briefly; more > 0 {
-		kind.Rows, kind.Left = kind.Rows[:briefly], kind.Left+more
-	}
-	return kind
-}
-
-func scores(v *model.Report, _ Options) Section {
-	sheet := v.ScoreSheet()
-	if sheet == nil {
-		return Section{}
-	}
-	s := Section{ID: "score", Title: "Score sheet", Lead: sheet.Title}
-	for _, part := range sheet.Parts {
-		t := &Table{About: "Scores of " + part.Name, Class: "full", Pieces: true, Columns: []Column{key(part.Name), column("importance").spare(3), number("max")}}
-		t.Columns = append(t.Columns, lists.Map(sheet.Shown, column)...)
-		for _, r := range part.Rows {
-			name := plain(r.Name)
-			if r.Sum {
-				name[0].Style = Strong
-			}
-			shown := Line(name, r.Importance, r.Best)
-			for _, c := range r.Cells {
-				shown.Cells = append(shown.Cells, scored(c))
-			}
-			t.Rows = append(t.Rows, shown)
-		}
-		s.Parts = append(s.Parts, Part{Table: t, Notes: plains(lists.Map(part.Ties, func(tie string) string { return "tie: " + tie }))})
-	}
-	s.Parts = append(s.Parts, Part{Notes: plains(sheet.Notes), Last: sheet.Legend()})
-	return s
-}
-
-func scored(c model.ScoreCell) Cell {
-	cell := Cell{{Text: c.Score, Style: Strong}}
-	if c.Range != "" {
-		cell = append(cell, Text{Text: " (" + c.Range + ")"})
-	}
-	for _, more := range []Text{{Text: c.Share, Style: Quiet, Spare: 2}, {Text: c.Ends, Style: Ends, Spare: 1}} {
-		if more.Text != "" {
-			more.Text = " " + more.Text
-			cell = append(cell, more)
-		}
-	}
-	return slices.Clip(cell)
 }

@@ -1,8 +1,13 @@
 package section
 
 import (
+	"fmt"
+	"math"
+	"slices"
+
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
+	"tare/internal/stats"
 	"tare/internal/verdict"
 )
 
@@ -30,16 +35,45 @@ func nodes(v *model.Report, _ Options) Section {
 		"The mean is that of nodes like these, with its interval and the standard deviation between nodes; p is the probability of nodes that differ as much by chance. " +
 		"Verdicts are about the blocks of all nodes."}
 	t := &Table{About: "Comparisons by node", Columns: []Column{group("workload"), group("metric"), group("environment"), key("node"), number("blocks"), number("change"), ends("interval").say("%s,"), column("remark")}}
-	for _, r := range v.NodesRows() {
-		place := model.LevelTitle(r.Workload, r.Level)
-		for _, line := range r.Lines {
-			t.Rows = append(t.Rows, Line(place, r.Metric, environment(r.Environment), line.Node, line.Blocks, line.Change, line.Interval, line.Remark))
-		}
-		if text := r.OmittedText(); text != "" {
-			t.Rows = append(t.Rows, Line(place, r.Metric, environment(r.Environment), text))
+	for _, r := range v.Primary() {
+		for _, c := range r.Metric.Ran() {
+			if c.Contrast != nil && c.Contrast.Nodes != nil {
+				before := []any{r.Title(), r.Metric.Title(), environment(c.Environment)}
+				t.Rows = append(t.Rows, nodeRows(before, c.Contrast.Nodes)...)
+			}
 		}
 	}
 	return s.of(t)
+}
+
+// nodeRows are a comparison on each notable node, and the mean of all.
+func nodeRows(before []any, n *verdict.Nodes) (rows []Row) {
+	add := func(cells ...any) { rows = append(rows, Line(slices.Concat(before, cells)...)) }
+	blocks, notable := 0, model.Notable(n)
+	for _, one := range n.Each {
+		blocks += one.N
+	}
+	for _, one := range notable {
+		remark := ""
+		if one.Differs {
+			remark = "differs from the others"
+		}
+		i := one.Interval
+		add(one.Name, one.N, model.Changes(i.Estimate, i.Low, i.High)[0], model.Interval(i.Low, i.High), remark)
+	}
+	change, interval, remark := model.Missing, "too few nodes or blocks", ""
+	if !math.IsNaN(n.Spread) {
+		change, interval = model.Change(n.Mean.Estimate), model.Interval(n.Mean.Low, n.Mean.High)
+		remark = fmt.Sprintf("standard deviation %.1f%%, ", 100*math.Expm1(n.Spread))
+	}
+	if n.P < 1 || remark != "" {
+		remark += fmt.Sprintf("p = %.2g", n.P)
+	}
+	add("mean of nodes", blocks, change, interval, remark)
+	if omitted := len(n.Each) - len(notable); omitted > 0 {
+		add(fmt.Sprintf("%d more nodes, with changes in between", omitted))
+	}
+	return rows
 }
 
 // of is the section with a table, or without parts if the table has no rows.
@@ -54,8 +88,9 @@ func capacities(v *model.Report, _ Options) Section {
 	s := Section{ID: "capacity", Title: "Capacity", Details: true,
 		Lead: "The highest rate of requests that holds the objective, with its interval over the blocks, and how many instances serve the traffic of one of " + v.Plan.Baseline + "."}
 	t := &Table{Columns: []Column{group("workload"), group("objective"), key("environment"), number("capacity"), ends("interval").say("%s,"), ends("instances"), ends("more instances").spare(1), number("blocks")}}
-	for _, r := range v.Capacities() {
-		t.Rows = append(t.Rows, Line(model.LevelTitle(r.Workload, r.Level), r.Objective, named(r.Environment, r.Label), r.Value(), r.Span(), r.Machines(), r.More(), r.N))
+	for _, r := range verdict.Capacities(v.Plan, v.Trials, v.Contrasts, v.Manifest.Environments) {
+		t.Rows = append(t.Rows, Line(model.LevelTitle(r.Workload, r.Level), r.Objective, named(r.Environment, r.Label), model.Figure(r.Rate.Estimate, r.Unit),
+			span(r.Bounded(), r.Rate, r.Least, r.Most, r.Unit), times(r.Instances, ""), changed(r.Instances), r.N))
 	}
 	return s.of(t)
 }
@@ -64,10 +99,49 @@ func atLoads(v *model.Report, _ Options) Section {
 	s := Section{ID: "at-load", Title: "The same traffic", Details: true, Lead: "What the same rate takes in all environments, at a share of the capacity of " + v.Plan.Baseline +
 		": medians over the blocks, and the change of the CPU time of an operation."}
 	t := &Table{Columns: []Column{group("workload"), key("environment"), number("requests"), number("cores"), ends("more cores"), number("memory"), number("blocks")}}
-	for _, r := range v.AtLoads() {
-		t.Rows = append(t.Rows, Line(model.LevelTitle(r.Workload, r.Level), named(r.Environment, r.Label), r.RateText(), r.CoresText(), r.MoreText(), r.MemoryText(), r.N))
+	for _, r := range verdict.AtLoads(v.Plan, v.Trials, v.Contrasts, v.Manifest.Environments) {
+		cores := model.Missing
+		if !math.IsNaN(r.Cores) {
+			cores = model.Digits(r.Cores)
+		}
+		t.Rows = append(t.Rows, Line(model.LevelTitle(r.Workload, r.Level), named(r.Environment, r.Label), model.Figure(r.Rate, "op/s"), cores, changed(r.More), model.Figure(r.Memory, "B"), r.N))
 	}
 	return s.of(t)
+}
+
+// span is an interval, or the range if there are too few blocks for one.
+func span(bounded bool, of stats.Interval, least, most float64, unit string) string {
+	if bounded {
+		return "[" + model.Figure(of.Low, unit) + ", " + model.Figure(of.High, unit) + "]"
+	}
+	return "range " + model.Figure(least, unit) + " to " + model.Figure(most, unit)
+}
+
+// limited reports whether a ratio has an interval with both ends.
+func limited(ratio stats.Interval) bool { return ratio.Low > 0 && !math.IsInf(ratio.High, 1) }
+
+// times is a ratio as a factor; "" where it is unknown, as that of the baseline is.
+func times(ratio stats.Interval, sign string) string {
+	if math.IsNaN(ratio.Estimate) {
+		return ""
+	}
+	text := sign + model.Digits(ratio.Estimate)
+	if limited(ratio) {
+		text += " [" + model.Digits(ratio.Low) + ", " + model.Digits(ratio.High) + "]"
+	}
+	return text
+}
+
+// changed is a ratio as a change; "" where it is unknown.
+func changed(ratio stats.Interval) string {
+	estimate, low, high := math.Log(ratio.Estimate), math.Log(ratio.Low), math.Log(ratio.High)
+	switch {
+	case math.IsNaN(ratio.Estimate):
+		return ""
+	case !limited(ratio):
+		return model.Change(estimate)
+	}
+	return model.Changes(estimate, low, high)[0] + " " + model.Interval(low, high)
 }
 
 func within(v *model.Report, _ Options) Section {
@@ -76,14 +150,17 @@ func within(v *model.Report, _ Options) Section {
 			v.Plan.Baseline + " at the same level, see the verdicts."}
 	t := &Table{Columns: []Column{group("workload"), group("reference level"), group("metric"), key("environment"), number("reference value"), number("value"), number("change"), ends("interval").say("%s,"),
 		column("verdict"), number("blocks").spare(1)}}
-	for _, r := range v.WithinRows() {
-		c := r.Contrast
-		before := []any{model.LevelTitle(r.Workload, r.Level), "vs " + r.BaseLevel, r.Metric + ", " + r.Better + " is better", named(r.Name, r.Label)}
-		if c.NoRatio() {
+	all := verdict.Within(v.Plan, v.Trials, v.Manifest.Environments)
+	for i := range all {
+		c := &all[i]
+		before := []any{model.LevelTitle(c.Workload, c.Level), "vs " + c.BaseLevel, c.Metric + ", " + c.Better + " is better", named(c.Environment, c.Label)}
+		switch {
+		case !c.Primary:
+		case c.NoRatio():
 			t.Rows = append(t.Rows, Line(append(before, model.NoRatioReason(c))...))
-			continue
+		case c.N > 0:
+			t.Rows = append(t.Rows, Line(append(before, model.Figure(c.Base.Median, c.Unit), model.Figure(c.Values.Median, c.Unit), model.EstimateText(c), model.IntervalText(c), judged(c), model.BlockCount(c))...))
 		}
-		t.Rows = append(t.Rows, Line(append(before, model.Figure(c.Base.Median, r.Unit), model.Figure(c.Values.Median, r.Unit), model.EstimateText(c), model.IntervalText(c), judged(c), model.BlockCount(c))...))
 	}
 	return s.of(t)
 }
@@ -92,8 +169,12 @@ func growths(v *model.Report, _ Options) Section {
 	s := Section{ID: "growth", Title: "Cost of each additional instance", Details: true,
 		Lead: "The Theil-Sen slope over the levels of a block; over the blocks, the Hodges-Lehmann estimate with its interval."}
 	t := &Table{Columns: []Column{group("workload"), group("metric"), key("environment"), number("per instance"), ends("interval").say("%s,"), ends("vs " + v.Plan.Baseline), number("blocks")}}
-	for _, r := range v.Growths() {
-		t.Rows = append(t.Rows, Line(model.LevelTitle(r.Workload, r.Level), r.Metric, named(r.Environment, r.Label), model.Figure(r.Each.Estimate, r.Unit), r.Span(), r.Against(), r.N))
+	for _, r := range verdict.Growths(v.Plan, v.Trials, v.Manifest.Environments) {
+		ratio := "" // unless too few of the blocks have one
+		if r.Ratio.Bounded() || r.Paired >= r.N {
+			ratio = times(r.Ratio, "×")
+		}
+		t.Rows = append(t.Rows, Line(model.LevelTitle(r.Workload, r.Level), r.Metric, named(r.Environment, r.Label), model.Figure(r.Each.Estimate, r.Unit), span(r.Bounded(), r.Each, r.Least, r.Most, r.Unit), ratio, r.N))
 	}
 	return s.of(t)
 }

@@ -9,6 +9,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/stats"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -23,38 +24,25 @@ type contrast struct {
 }
 
 func (b *base) contrasts() Table {
-	raw := map[[4]string]*verdict.Contrast{}
+	raw := map[subject.Figure]*verdict.Contrast{}
 	for i := range b.Contrasts {
-		c := &b.Contrasts[i]
-		raw[[4]string{c.Workload, c.Level, c.Metric, c.Environment}] = c
+		raw[b.Contrasts[i].Figure()] = &b.Contrasts[i]
 	}
 	var rows []contrast
-	for _, w := range b.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range l.Metrics {
-				for _, cell := range m.Cells {
-					name := cell.Environment.Name
-					r := contrast{place{w.Name, l.Name, name, m}, raw[[4]string{w.Name, l.Name, m.Name, name}], cell.Reason,
-						b.Values(w.Name, l.Name, m.Name, name), b.Values(w.Name, l.Name, m.Name, b.Plan.Baseline)}
-					if r.reason == "" && r.Contrast != nil {
-						r.reason = r.Reason.String()
-					}
-					rows = append(rows, r)
-				}
+	for _, in := range b.Rows() {
+		for _, cell := range in.Metric.Cells {
+			of := in.Place().In(cell.Environment.Name).Of(in.Metric.Name)
+			r := contrast{place{of.Cell, in.Metric}, raw[of], cell.Reason, b.Values(of), b.Values(of.In(b.Plan.Baseline))}
+			if r.reason == "" && r.Contrast != nil {
+				r.reason = r.Reason.String()
 			}
+			rows = append(rows, r)
 		}
 	}
-	t := tableOf("contrasts", "One row for each metric of each workload at each level in each environment other than the baseline, also where nothing could be compared. Ratios are environment over baseline.", slicesOf(placeColumns(b, func(c contrast) place { return c.place }),
+	t := tableOf("contrasts", "One row for each metric of each workload at each level in each environment other than the baseline, also where nothing could be compared. Ratios are environment over baseline.", slices.Concat(placeColumns(b, func(c contrast) place { return c.place }),
 		[]column[contrast]{{Column{Name: "baseline", Type: Text, About: "name of the environment that it is compared with"}, func(contrast) any { return b.Plan.Baseline }}}, contrastColumns()), rows)
 	t.Always = true
 	return t
-}
-
-func slicesOf[T any](all ...[]T) (joined []T) {
-	for _, one := range all {
-		joined = append(joined, one...)
-	}
-	return joined
 }
 
 // among gives a cell only where there is a contrast.
@@ -152,17 +140,13 @@ type onNode struct {
 
 func (b *base) nodes() Table {
 	var rows []onNode
-	for _, w := range b.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range l.Metrics {
-				for _, cell := range m.Cells {
-					if cell.Contrast == nil || cell.Contrast.Nodes == nil {
-						continue
-					}
-					for _, n := range cell.Contrast.Nodes.Each {
-						rows = append(rows, onNode{place{w.Name, l.Name, cell.Environment.Name, m}, n, cell.Contrast.Nodes})
-					}
-				}
+	for _, in := range b.Rows() {
+		for _, cell := range in.Metric.Cells {
+			if cell.Contrast == nil || cell.Contrast.Nodes == nil {
+				continue
+			}
+			for _, n := range cell.Contrast.Nodes.Each {
+				rows = append(rows, onNode{place{in.Place().In(cell.Environment.Name), in.Metric}, n, cell.Contrast.Nodes})
 			}
 		}
 	}
@@ -205,7 +189,7 @@ func (b *base) parts() Table {
 		var m model.Metric
 		m.Name, m.Unit, m.Better, m.Primary = a.Metric, a.Unit, a.Better, a.Primary
 		for _, s := range append(append([]analysis.Share(nil), a.Parts...), a.Total) {
-			rows = append(rows, part{place{a.Workload, a.Level, s.Contrast.Environment, m}, s, a})
+			rows = append(rows, part{place{subject.Cell{Environment: s.Contrast.Environment, Workload: a.Workload, Level: a.Level}, m}, s, a})
 		}
 	}
 	figure := func(name, about string, of func(part) any) column[part] {

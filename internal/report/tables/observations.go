@@ -18,13 +18,13 @@ func (b *base) observations() Table {
 	for i := range b.Trials {
 		t := &b.Trials[i]
 		for _, m := range b.at(t.Workload, t.Level) {
-			rows = append(rows, observation{place{t.Workload, t.Level, t.Environment, m}, t})
+			rows = append(rows, observation{place{t.Cell(), m}, t})
 		}
 	}
 	trial := func(o observation) *rundir.Trial { return o.trial }
 	columns := placeColumns(b, func(o observation) place { return o.place })
 	columns = append(columns,
-		column[observation]{Column{Name: "baseline", Type: Boolean, About: "whether the environment is the baseline"}, func(o observation) any { return o.environment == b.Plan.Baseline }})
+		column[observation]{Column{Name: "baseline", Type: Boolean, About: "whether the environment is the baseline"}, func(o observation) any { return o.Environment == b.Plan.Baseline }})
 	columns = append(columns, whereColumns(b, trial)...)
 	columns = append(columns, []column[observation]{
 		{Column{Name: "value", Type: Number, Unit: "unit", About: "the metric in this trial: the median of its samples where they alternated"}, func(o observation) any {
@@ -98,7 +98,7 @@ func (b *base) samples() Table {
 				continue // of the whole trial alone
 			}
 			for j := range t.Rounds {
-				rows = append(rows, sample{place{t.Workload, t.Level, t.Environment, m}, t, &t.Rounds[j]})
+				rows = append(rows, sample{place{t.Cell(), m}, t, &t.Rounds[j]})
 			}
 		}
 	}

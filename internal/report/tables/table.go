@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -134,8 +135,8 @@ func newBase(v *model.Report) *base {
 
 // place is where in the study a row belongs.
 type place struct {
-	workload, level, environment string
-	metric                       model.Metric
+	subject.Cell
+	metric model.Metric
 }
 
 var oneParameter = regexp.MustCompile(`^([^=,]+)=(-?[0-9]+(?:\.[0-9]+)?)$`)
@@ -146,11 +147,11 @@ func placeColumns[R any](b *base, of func(R) place) []column[R] {
 	for _, e := range b.Environments {
 		names[e.Name] = e
 	}
-	parts := func(r R) []string { return oneParameter.FindStringSubmatch(of(r).level) }
+	parts := func(r R) []string { return oneParameter.FindStringSubmatch(of(r).Level) }
 	return []column[R]{
 		{Column{Name: "run", Type: Text, About: "name of the run directory"}, func(R) any { return text(b.Manifest.Run) }},
-		{Column{Name: "workload", Type: Text, About: "name of the workload in the study"}, func(r R) any { return of(r).workload }},
-		{Column{Name: "level", Type: Text, About: "swept parameters with their values, `clients=10`; missing where nothing is swept"}, func(r R) any { return text(of(r).level) }},
+		{Column{Name: "workload", Type: Text, About: "name of the workload in the study"}, func(r R) any { return of(r).Workload }},
+		{Column{Name: "level", Type: Text, About: "swept parameters with their values, `clients=10`; missing where nothing is swept"}, func(r R) any { return text(of(r).Level) }},
 		{Column{Name: "level_parameter", Type: Text, About: "name of the swept parameter, if there is one with a number"}, func(r R) any {
 			if p := parts(r); p != nil {
 				return p[1]
@@ -164,9 +165,9 @@ func placeColumns[R any](b *base, of func(R) place) []column[R] {
 			}
 			return nil
 		}},
-		{Column{Name: "environment", Type: Text, About: "name of the environment in the study"}, func(r R) any { return of(r).environment }},
-		{Column{Name: "kind", Type: Text, About: "its kind: `native`, `docker`, ..."}, func(r R) any { return text(names[of(r).environment].Kind) }},
-		{Column{Name: "label", Type: Text, About: "what has to be said with each of its values, such as `tcg` for a guest under software emulation"}, func(r R) any { return text(names[of(r).environment].Facts.Label) }},
+		{Column{Name: "environment", Type: Text, About: "name of the environment in the study"}, func(r R) any { return of(r).Environment }},
+		{Column{Name: "kind", Type: Text, About: "its kind: `native`, `docker`, ..."}, func(r R) any { return text(names[of(r).Environment].Kind) }},
+		{Column{Name: "label", Type: Text, About: "what has to be said with each of its values, such as `tcg` for a guest under software emulation"}, func(r R) any { return text(names[of(r).Environment].Facts.Label) }},
 		{Column{Name: "metric", Type: Text, About: "name of the metric"}, func(r R) any { return of(r).metric.Name }},
 		{Column{Name: "unit", Type: Text, About: "unit of the metric; missing for a number without one"}, func(r R) any { return text(of(r).metric.Unit) }},
 		{Column{Name: "better", Type: Text, About: "direction of the metric", Values: []string{"lower", "higher"}}, func(r R) any { return text(of(r).metric.Better) }},

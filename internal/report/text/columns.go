@@ -32,25 +32,21 @@ func WriteColumns(w io.Writer, in model.Input, title func(workload string, m wor
 // environments.
 func columnsOf(v *model.Report, title func(string, workload.Metric) string) *section.Table {
 	t := &section.Table{Pieces: true, Columns: []section.Column{{Key: true}, {Head: v.Base.Shown}}}
-	for _, w := range v.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range l.Metrics {
-				name := title(w.Name, m.Metric)
-				cells := m.Ran()
-				if name == "" || math.IsNaN(m.Reference) && len(cells) == 0 {
-					continue
-				}
-				values, changes := section.Line(name, model.ShortFigure(m.Reference, m.Unit)), section.Line("", "")
-				for i, c := range cells {
-					if i+2 == len(t.Columns) {
-						t.Columns = append(t.Columns, section.Column{Head: c.Environment.Shown})
-					}
-					value, change := cellLines(c, m)
-					values.Cells, changes.Cells = append(values.Cells, section.Line(value).Cells[0]), append(changes.Cells, section.Line(change).Cells[0])
-				}
-				t.Rows = append(t.Rows, values, changes)
-			}
+	for _, r := range v.Rows() {
+		m, cells := r.Metric, r.Metric.Ran()
+		name := title(r.Workload.Name, m.Metric)
+		if name == "" || math.IsNaN(m.Reference) && len(cells) == 0 {
+			continue
 		}
+		values, changes := []any{name, model.ShortFigure(m.Reference, m.Unit)}, []any{"", ""}
+		for i, c := range cells {
+			if i+2 == len(t.Columns) {
+				t.Columns = append(t.Columns, section.Column{Head: c.Environment.Shown})
+			}
+			value, change := cellLines(c, m)
+			values, changes = append(values, value), append(changes, change)
+		}
+		t.Rows = append(t.Rows, section.Line(values...), section.Line(changes...))
 	}
 	return t
 }
