@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"tare/internal/base/visible"
 )
@@ -42,6 +43,22 @@ func Go(f func()) {
 		defer Exit()
 		f()
 	}()
+}
+
+// Each does something with each of the numbers below n, at most so many at the same time
+// and in their order, and returns when all is done.
+func Each(n, most int, do func(i int)) {
+	slots := make(chan struct{}, max(1, most))
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer Exit()
+			do(i)
+			<-slots
+		})
+	}
+	all.Wait()
 }
 
 // Exit is deferred by goroutines that Go does not start: a panic there

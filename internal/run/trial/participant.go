@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"tare/internal/agent"
@@ -155,20 +154,11 @@ func sideBySide(ctx context.Context, all []*participant) {
 	if all[0].spec.request.Shape.Neighbours != nil || slices.ContainsFunc(all, (*participant).collides) {
 		most = 1
 	}
-	slots := make(chan struct{}, most)
-	var under sync.WaitGroup
-	for _, p := range all {
-		slots <- struct{}{}
-		under.Go(func() {
-			defer crash.Exit()
-			defer func() { <-slots }()
-			defer crash.Exit()
-			if p.takesPart() && ctx.Err() == nil {
-				p.prepare(ctx)
-			}
-		})
-	}
-	under.Wait()
+	crash.Each(len(all), most, func(n int) {
+		if p := all[n]; p.takesPart() && ctx.Err() == nil {
+			p.prepare(ctx)
+		}
+	})
 }
 
 // prepare brings the workload to where the amount of work can be found.

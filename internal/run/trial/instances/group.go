@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"tare/internal/application/secret"
@@ -140,14 +139,7 @@ func (g *Group) recordStart(single, meets bool) {
 // stop stops all instances at the same time, and then closes their network.
 func (g *Group) stop() error {
 	errs := make([]error, len(g.instances)+2)
-	var all sync.WaitGroup
-	for n, i := range g.instances {
-		all.Go(func() {
-			defer crash.Exit()
-			errs[n] = i.stop()
-		})
-	}
-	all.Wait()
+	crash.Each(len(g.instances), len(g.instances), func(n int) { errs[n] = g.instances[n].stop() })
 	for _, roles := range g.Copies {
 		g.Stops = append(g.Stops, roles.Instances()[0].stopped)
 	}

@@ -167,30 +167,23 @@ func (p *Pool) startAll(ctx context.Context, r Request, g *Group) error {
 	if limit == 0 {
 		limit = len(g.instances)
 	}
-	slots := make(chan struct{}, limit)
 	var mu sync.Mutex
 	var first error
-	var all sync.WaitGroup
-	for n, i := range g.instances {
-		slots <- struct{}{}
+	crash.Each(len(g.instances), limit, func(n int) {
 		if starting.Err() != nil {
-			break
+			return
 		}
-		all.Go(func() {
-			defer crash.Exit()
-			defer func() { <-slots }()
-			err := p.startOne(starting, r, i, g.Network)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil && first == nil {
-				if first = err; len(g.instances) > 1 {
-					first = fmt.Errorf("instance %d of %d (%s): %w", n+1, len(g.instances), i.Name, err)
-				}
-				giveUp()
+		i := g.instances[n]
+		err := p.startOne(starting, r, i, g.Network)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil && first == nil {
+			if first = err; len(g.instances) > 1 {
+				first = fmt.Errorf("instance %d of %d (%s): %w", n+1, len(g.instances), i.Name, err)
 			}
-		})
-	}
-	all.Wait()
+			giveUp()
+		}
+	})
 	if first == nil {
 		first = ctx.Err()
 	}

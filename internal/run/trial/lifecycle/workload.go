@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"tare/internal/agent"
@@ -278,15 +277,10 @@ func (w *Workload) failure(err error) error {
 // order of the copies.
 func (w *Workload) each(copies []*Copy, do func(*Copy) error) error {
 	errs := make([]error, len(copies))
-	var all sync.WaitGroup
-	for n, c := range copies {
-		c.spent.Store(0)
-		all.Go(func() {
-			defer crash.Exit()
-			errs[n] = c.named(do(c))
-		})
-	}
-	all.Wait()
+	crash.Each(len(copies), len(copies), func(n int) {
+		copies[n].spent.Store(0)
+		errs[n] = copies[n].named(do(copies[n]))
+	})
 	slowest := time.Duration(0)
 	for _, c := range copies {
 		slowest = max(slowest, time.Duration(c.spent.Load()))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/base/crash"
+	"tare/internal/base/lists"
 )
 
 // objects are the maps and programs of bpf/count.bpf.c that are loaded.
@@ -113,18 +113,11 @@ func (t *tracer) close() {
 // closeAll closes the links in parallel, since the kernel waits for each until
 // no processor runs its program; then the rest in reverse order.
 func closeAll(list []io.Closer) {
-	var links sync.WaitGroup
-	for _, c := range list {
-		if _, isLink := c.(link.Link); isLink {
-			links.Go(func() {
-				defer crash.Exit()
-				c.Close()
-			})
-		}
-	}
-	links.Wait()
+	isLink := func(c io.Closer) bool { _, is := c.(link.Link); return is }
+	links := lists.Filter(list, isLink)
+	crash.Each(len(links), len(links), func(n int) { links[n].Close() })
 	for _, c := range slices.Backward(list) {
-		if _, isLink := c.(link.Link); !isLink {
+		if !isLink(c) {
 			c.Close()
 		}
 	}
