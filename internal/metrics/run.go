@@ -223,11 +223,10 @@ func (r *Run) Collect(out chan<- prometheus.Metric) {
 	}
 	host := usage.ReadHost()
 	for _, resource := range []string{"cpu", "io", "memory"} {
-		seconds, known := host.Stalled(resource)
+		seconds, known := host.Stall[resource]
 		r.values.known(Stall, seconds, known, resource)
 	}
-	seconds, known := host.Stolen()
-	r.values.known(Steal, seconds, known)
+	r.values.optional(Steal, host.Steal)
 	r.values.collect(r.described, out)
 	r.starts.Collect(out)
 }

@@ -9,8 +9,8 @@ import (
 // Host has the machine's cumulative stall and steal times at a moment.
 type Host struct {
 	at    time.Time
-	stall map[string]float64 // seconds in which something waited for cpu, io, memory
-	steal *float64           // seconds that the hypervisor gave to other guests, over all cores
+	Stall map[string]float64 // seconds in which something waited for cpu, io, memory
+	Steal *float64           // seconds that the hypervisor gave to other guests, over all cores; nil: not known
 }
 
 // Pressure is how busy the machine was between two moments. What the kernel does
@@ -24,7 +24,7 @@ type Pressure struct {
 func ReadHost() Host { return readHost("/proc", time.Now()) }
 
 func readHost(proc string, at time.Time) Host {
-	h := Host{at: at, stall: map[string]float64{}}
+	h := Host{at: at, Stall: map[string]float64{}}
 	fs, err := procfs.NewFS(proc)
 	if err != nil {
 		return h
@@ -33,11 +33,11 @@ func readHost(proc string, at time.Time) Host {
 		// The total has every microsecond; the averages are smoothed over a longer
 		// time.
 		if psi, err := fs.PSIStatsForResource(resource); err == nil && psi.Some != nil {
-			h.stall[resource] = float64(psi.Some.Total) / 1e6
+			h.Stall[resource] = float64(psi.Some.Total) / 1e6
 		}
 	}
 	if stat, err := fs.Stat(); err == nil {
-		h.steal = &stat.CPUTotal.Steal
+		h.Steal = &stat.CPUTotal.Steal
 	}
 	return h
 }
@@ -46,8 +46,8 @@ func readHost(proc string, at time.Time) Host {
 func Between(before, after Host) Pressure {
 	span := after.at.Sub(before.at).Seconds()
 	share := func(resource string) *float64 {
-		a, okA := before.stall[resource]
-		b, okB := after.stall[resource]
+		a, okA := before.Stall[resource]
+		b, okB := after.Stall[resource]
 		if !okA || !okB || span <= 0 {
 			return nil
 		}
@@ -55,11 +55,31 @@ func Between(before, after Host) Pressure {
 		return &v
 	}
 	p := Pressure{CPU: share("cpu"), IO: share("io"), Memory: share("memory")}
-	if before.steal != nil && after.steal != nil {
-		v := max(*after.steal-*before.steal, 0)
+	if before.Steal != nil && after.Steal != nil {
+		v := max(*after.Steal-*before.Steal, 0)
 		p.Steal = &v
 	}
 	return p
+}
+
+// AvailableMemory returns the kernel's estimate of the memory that new programs
+// could use, in bytes (MemAvailable). Page cache that can be dropped counts as
+// available, and shared or merged pages count once.
+func AvailableMemory() Figure { return availableMemory("/proc") }
+
+func availableMemory(proc string) Figure {
+	fs, err := procfs.NewFS(proc)
+	if err != nil {
+		return Absent("%v", err)
+	}
+	info, err := fs.Meminfo()
+	if err != nil {
+		return Absent("reading the host's memory: %v", err)
+	}
+	if info.MemAvailable == nil {
+		return Absent("the kernel does not report available memory (MemAvailable)")
+	}
+	return Known(float64(*info.MemAvailable) * 1024)
 }
 
 // canaryRounds makes the loop take a few milliseconds on a current machine.
