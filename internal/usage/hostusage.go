@@ -126,13 +126,12 @@ type machineTotals struct {
 	energy Figure        // J
 }
 
-// plus adds other totals, times a factor.
+// plus adds other totals, or subtracts them: times is 1 or -1.
 func (t machineTotals) plus(o machineTotals, times float64) machineTotals {
 	t.span += o.span
 	t.stolen += time.Duration(times) * o.stolen
 	t.tare += times * o.tare
-	o.energy.Value *= times
-	t.energy = t.energy.Plus(o.energy)
+	t.energy = t.energy.Plus(o.energy.Over(times))
 	t.stat = total{
 		user: t.stat.user + times*o.stat.user, system: t.stat.system + times*o.stat.system, irq: t.stat.irq + times*o.stat.irq,
 		softirq: t.stat.softirq + times*o.stat.softirq, steal: t.stat.steal + times*o.stat.steal, stolen: t.stat.stolen + times*o.stat.stolen,

@@ -75,18 +75,18 @@ func InsideOf(before, after map[string]string) *Inside {
 	for _, f := range i.figures() {
 		*f = Absent("the instance's kernel does not report it")
 	}
-	a, b := parseGuestStat(before[insideStat]), parseGuestStat(after[insideStat])
-	for k, f := range []*Figure{&i.CPUUser, &i.CPUSystem, &i.IRQ, &i.SoftIRQ, &i.Steal} {
+	a, b := ParseStat(before[insideStat]), ParseStat(after[insideStat])
+	for f, spent := range map[*Figure]float64{
+		&i.CPUUser: b.User - a.User, &i.CPUSystem: b.System - a.System, &i.IRQ: b.IRQ - a.IRQ, &i.SoftIRQ: b.SoftIRQ - a.SoftIRQ, &i.Steal: b.Steal - a.Steal,
+	} {
 		// A kernel without any time, not even idle, does not count it.
-		if b.time > 0 {
-			*f = Known(max(b.cpu[k]-a.cpu[k], 0))
-		} else {
+		if *f = Known(max(spent, 0)); b.all == 0 {
 			*f = Absent("the instance's kernel counts no CPU time")
 		}
 	}
 	for name, f := range map[string]*Figure{"ctxt": &i.Switches, "intr": &i.Interrupts, "processes": &i.Forks} {
-		if n, known := b.lines[name]; known && n > 0 {
-			*f = Known(max(n-a.lines[name], 0))
+		if n, known := b.Counts[name]; known && n > 0 {
+			*f = Known(max(n-a.Counts[name], 0))
 		}
 	}
 	vmBefore, vm := parsePairs(before[insideVM]), parsePairs(after[insideVM])
@@ -104,21 +104,22 @@ func InsideOf(before, after map[string]string) *Inside {
 			i.Cache = Known(max(cached+memory["Buffers"]-memory["Shmem"], 0) * 1024)
 		}
 	}
-	if load, known := number(after[insideLoad]); known && b.time > 0 {
+	if load, known := number(after[insideLoad]); known && b.all > 0 {
 		i.Load = Known(load)
 	}
 	return i
 }
 
-// guestStat has the lines of /proc/stat that are used.
-type guestStat struct {
-	cpu   [5]float64 // user, system, irq, softirq, steal
-	time  float64    // all, including idle
-	lines map[string]float64
+// Stat has the lines of /proc/stat that are used; times are in seconds.
+type Stat struct {
+	User, System, IRQ, SoftIRQ, Steal float64
+	all                               float64            // including idle
+	Counts                            map[string]float64 // first number of the other lines
 }
 
-func parseGuestStat(text string) guestStat {
-	s := guestStat{lines: map[string]float64{}}
+// ParseStat reads a text of /proc/stat. What it lacks is 0, or not in Counts.
+func ParseStat(text string) Stat {
+	s := Stat{Counts: map[string]float64{}}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
@@ -126,17 +127,17 @@ func parseGuestStat(text string) guestStat {
 		}
 		if fields[0] != "cpu" {
 			if n, ok := number(fields[1]); ok {
-				s.lines[fields[0]] = n
+				s.Counts[fields[0]] = n
 			}
 			continue
 		}
-		var column [8]float64
+		var column [8]float64 // user nice system idle iowait irq softirq steal
 		for i := range min(len(column), len(fields)-1) {
 			column[i], _ = number(fields[i+1])
 			column[i] /= ticks
-			s.time += column[i]
+			s.all += column[i]
 		}
-		s.cpu = [5]float64{column[0] + column[1], column[2], column[5], column[6], column[7]}
+		s.User, s.System, s.IRQ, s.SoftIRQ, s.Steal = column[0]+column[1], column[2], column[5], column[6], column[7]
 	}
 	return s
 }

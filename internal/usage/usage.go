@@ -41,8 +41,13 @@ func (f Figure) Plus(g Figure) Figure {
 
 // Minus subtracts a figure. The difference is known if both are.
 func (f Figure) Minus(g Figure) Figure {
-	g.Value = -g.Value
-	return f.Plus(g)
+	return f.Plus(g.Over(-1))
+}
+
+// Over divides a figure.
+func (f Figure) Over(divisor float64) Figure {
+	f.Value /= divisor
+	return f
 }
 
 // more adds to a figure that is known.

@@ -46,7 +46,7 @@ func (p *participant) startFigures(ctx context.Context) (*start, error) {
 	}
 	all, n := s.addTimes(group.Starts), len(s.each)
 	s.together[workload.CPUSeconds] = s.used.CPU()
-	s.together[workload.StartCPU] = share(s.used.CPU(), n)
+	s.together[workload.StartCPU] = s.used.CPU().Over(float64(n))
 	s.together[workload.StartRate] = usage.Known(float64(n) / all.Seconds())
 	if p.pack().Asks(workload.JobSeconds, workload.LifeSeconds) {
 		err = p.runJobs(ctx, s)

@@ -216,8 +216,8 @@ func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, gro
 	used := usage.Sum(usages...)
 	return map[string]usage.Figure{
 		workload.IdleMemory: used.MemoryMean,
-		workload.HostMemory: group.HostMemory.Plus(negative(available)),
-		workload.IdleCPU:    over(used.CPU(), elapsed),
+		workload.HostMemory: group.HostMemory.Minus(available),
+		workload.IdleCPU:    used.CPU().Over(elapsed.Seconds()),
 	}, nil
 }
 
@@ -247,18 +247,3 @@ func stayIdle(ctx context.Context, all []*instances.Instance, span time.Duration
 }
 
 var errIdleOver = errors.New("the idle time is over")
-
-func share(f usage.Figure, n int) usage.Figure {
-	f.Value /= float64(n)
-	return f
-}
-
-func over(f usage.Figure, d time.Duration) usage.Figure {
-	f.Value /= d.Seconds()
-	return f
-}
-
-func negative(f usage.Figure) usage.Figure {
-	f.Value = -f.Value
-	return f
-}

@@ -42,15 +42,10 @@ type Change struct {
 }
 
 // Count is the difference in events per operation.
-func (c Change) Count() usage.Figure { return minus(c.Slow.Count, c.Fast.Count) }
+func (c Change) Count() usage.Figure { return c.Slow.Count.Minus(c.Fast.Count) }
 
 // Seconds is the difference in CPU time per operation.
-func (c Change) Seconds() usage.Figure { return minus(c.Slow.Seconds, c.Fast.Seconds) }
-
-func minus(a, b usage.Figure) usage.Figure {
-	b.Value = -b.Value
-	return a.Plus(b)
-}
+func (c Change) Seconds() usage.Figure { return c.Slow.Seconds.Minus(c.Fast.Seconds) }
 
 // Compare returns the changes between the medians of the trials of two sides,
 // per operation, sorted by kind and then by size: of the time where it is known,

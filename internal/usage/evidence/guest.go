@@ -15,30 +15,16 @@ const Guest = "guest."
 // Reading is what such a kernel has counted since it booted.
 type Reading struct{ counts, times map[string]float64 }
 
-// guestTicks a second, in which /proc/stat counts time.
-const guestTicks = 100
-
 // Read takes the texts of /proc/stat and /proc/softirqs. What they do not have
 // is not in the reading.
 func Read(stat, softirqs string) Reading {
-	r := Reading{map[string]float64{}, map[string]float64{}}
-	for _, line := range strings.Split(stat, "\n") {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		switch fields[0] {
-		case "cpu": // user nice system idle iowait irq softirq steal
-			at := func(i int) float64 { return numberAt(fields, i) / guestTicks }
-			r.times[InUser] = at(1) + at(2)
-			r.times[InKernel] = at(3) + at(6) + at(7)
-			r.times["stolen"] = at(8)
-		case "intr":
-			r.counts["interrupts"] = numberAt(fields, 1)
-		case "ctxt":
-			r.counts[Switches] = numberAt(fields, 1)
-		case "processes":
-			r.counts["forks"] = numberAt(fields, 1)
+	r, s := Reading{map[string]float64{}, map[string]float64{}}, usage.ParseStat(stat)
+	if strings.Contains(stat, "cpu ") {
+		r.times[InUser], r.times[InKernel], r.times["stolen"] = s.User, s.System+s.IRQ+s.SoftIRQ, s.Steal
+	}
+	for line, name := range map[string]string{"intr": "interrupts", "ctxt": Switches, "processes": "forks"} {
+		if n, known := s.Counts[line]; known {
+			r.counts[name] = n
 		}
 	}
 	for _, line := range strings.Split(softirqs, "\n") {
@@ -54,14 +40,6 @@ func Read(stat, softirqs string) Reading {
 		r.counts[Softirq+name] = sum
 	}
 	return r
-}
-
-func numberAt(fields []string, i int) float64 {
-	if i >= len(fields) {
-		return 0
-	}
-	n, _ := strconv.ParseFloat(fields[i], 64)
-	return n
 }
 
 // AddGuest adds what the instance's own kernel counted between two readings. A
