@@ -16,7 +16,7 @@ const (
 func table() string {
 	var b strings.Builder
 	b.WriteString(begin + "\n| key | unit | seen | what |\n|---|---|---|---|\n")
-	for _, k := range Keys {
+	for _, k := range Keys() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name, k.Unit, k.Seen, strings.ReplaceAll(k.About, "|", `\|`))
 	}
 	return b.String() + "\n" + end
@@ -44,7 +44,7 @@ func TestThePageListsAllKeys(t *testing.T) {
 
 func TestKeysAreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range Keys {
+	for _, k := range Keys() {
 		if seen[k.Name] || k.About == "" || k.Seen != Inside && k.Seen != Outside && k.Seen != Planned {
 			t.Errorf("%+v", k)
 		}

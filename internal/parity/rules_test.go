@@ -9,7 +9,7 @@ import (
 func sample(pattern string) string { return strings.ReplaceAll(pattern, "*", "x") }
 
 func TestEveryKindOfFactHasARuleOfItsOwn(t *testing.T) {
-	for _, k := range Keys {
+	for _, k := range Keys() {
 		key := sample(k.Name)
 		m := &matcher{rules: Builtin(), a: Side{Kind: "native"}, b: Side{Kind: "docker"}}
 		if r := m.rule(key); r == &unknown {
@@ -54,7 +54,7 @@ func TestInvalidRulesAreRefusedWithTheirPosition(t *testing.T) {
 // fitsAnyKey says whether any kind of fact is of a pattern that leaves its end
 // open.
 func fitsAnyKey(pattern string) bool {
-	for _, k := range Keys {
+	for _, k := range Keys() {
 		if fits(pattern, k.Name) || fits(pattern, strings.ReplaceAll(k.Name, "*", Argument(pattern))) {
 			return true
 		}

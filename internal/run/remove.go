@@ -74,7 +74,7 @@ func Remove(home, name string) error {
 	if _, err := os.Lstat(directory); errors.Is(err, fs.ErrNotExist) {
 		return &InputError{fmt.Errorf("there is no run %s: %s does not exist; `tare ls runs` lists them", name, directory)}
 	}
-	if rundir.Stillborn(directory) {
+	if rundir.NeverStarted(directory) {
 		return beneath.RemoveAll(directory)
 	}
 	w, err := rundir.Resume(directory) // fails on the lock of a run that is under way

@@ -1,13 +1,11 @@
 package rundir
 
 import (
-	"encoding/json"
 	"maps"
 	"time"
 
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
-	"tare/internal/workload"
 )
 
 // Manifest has the facts about a run besides its plan and its trials.
@@ -43,24 +41,6 @@ type Machine struct {
 	Memory       quantity.Bytes `json:"memory"`
 	Cgroups      string         `json:"cgroups"` // v1, v2 or hybrid
 	Virtualised  string         `json:"virtualised,omitempty"`
-}
-
-// UnmarshalJSON also reads the image of roles on the host as earlier versions wrote it.
-func (m *Manifest) UnmarshalJSON(text []byte) error {
-	type plain Manifest // without this method
-	if err := json.Unmarshal(text, (*plain)(m)); err != nil {
-		return err
-	}
-	var read struct {
-		HostImage *ImageFacts `json:"host_image"`
-	}
-	if err := json.Unmarshal(text, &read); err != nil {
-		return err
-	}
-	if read.HostImage != nil {
-		m.Images = map[string]ImageFacts{workload.OwnImage: *read.HostImage}
-	}
-	return nil
 }
 
 // ImageFacts names an image of a run.

@@ -143,9 +143,9 @@ type Writer struct {
 	lock    *os.File
 }
 
-// Stillborn reports whether a directory has only the first files of a run that was
+// NeverStarted reports whether a directory has only the first files of a run that was
 // killed before it wrote its manifest: nothing was measured.
-func Stillborn(directory string) bool {
+func NeverStarted(directory string) bool {
 	entries, err := os.ReadDir(directory)
 	for _, e := range entries {
 		info, err := e.Info()
@@ -166,7 +166,7 @@ func Begun(directory string) bool {
 }
 
 // Vacant refuses a directory that Create would not make a run in: it must not exist, or
-// be empty or stillborn.
+// be empty or have a run that never started.
 func Vacant(directory string) error {
 	if err := oneLine(directory); err != nil {
 		return err
@@ -182,7 +182,7 @@ func Vacant(directory string) error {
 		}
 	case err != nil:
 		return notMade(directory, err)
-	case len(entries) > 0 && !Stillborn(directory):
+	case len(entries) > 0 && !NeverStarted(directory):
 		if Begun(directory) {
 			return fmt.Errorf("%s has a run: choose another directory with --out, or continue it with --resume %[1]s", directory)
 		}
@@ -326,15 +326,6 @@ func (r *Run) Checksums() (name string, content []byte, err error) {
 		fmt.Fprintf(&text, "%s  %s\n", sums[name], name)
 	}
 	return sumsFile, text.Bytes(), nil
-}
-
-// Seal writes the checksums.
-func (w *Writer) Seal() error {
-	name, content, err := w.Checksums()
-	if err != nil {
-		return err
-	}
-	return w.WriteFile(name, content)
 }
 
 // Close releases the directory. The lock is released explicitly, since a child

@@ -195,7 +195,7 @@ func TestLeftoversOfAKilledStartAreTakenOver(t *testing.T) {
 	if err := newRun(t, directory).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if Stillborn(directory) {
+	if NeverStarted(directory) {
 		t.Error("a run with a manifest is called stillborn")
 	}
 	if err := os.Remove(filepath.Join(directory, manifestFile)); err != nil {
@@ -203,7 +203,7 @@ func TestLeftoversOfAKilledStartAreTakenOver(t *testing.T) {
 	}
 	half := filepath.Join(directory, newPrefix+"123")
 	os.WriteFile(half, []byte("{"), 0o600)
-	if !Stillborn(directory) {
+	if !NeverStarted(directory) {
 		t.Error("a run without a manifest and a trial is not called stillborn")
 	}
 	if err := newRun(t, directory).Close(); err != nil {
@@ -314,4 +314,13 @@ func TestARoundThatNoRunHasIsRefused(t *testing.T) {
 			t.Errorf("round %d: %v", number, err)
 		}
 	}
+}
+
+// Seal writes the checksums, as the end of a run does.
+func (w *Writer) Seal() error {
+	name, content, err := w.Checksums()
+	if err != nil {
+		return err
+	}
+	return w.WriteFile(name, content)
 }

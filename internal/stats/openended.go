@@ -61,11 +61,6 @@ func (e *Evidence) LogAbove() float64 { return logMeanExp(e.plus[:]) }
 // LogBelow is the log of the e-value against "not below the centre".
 func (e *Evidence) LogBelow() float64 { return logMeanExp(e.minus[:]) }
 
-// LogEither is the log of the two-sided e-value.
-func (e *Evidence) LogEither() float64 {
-	return logMeanExp([]float64{e.LogAbove(), e.LogBelow()})
-}
-
 func logMeanExp(l []float64) float64 {
 	top := slices.Max(l)
 	sum := 0.0

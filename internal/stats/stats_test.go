@@ -318,3 +318,8 @@ func BenchmarkDecideSixtyBlocks(b *testing.B) {
 		Decide(d, 4, math.Log(1.02))
 	}
 }
+
+// LogEither is the log of the two-sided e-value.
+func (e *Evidence) LogEither() float64 {
+	return logMeanExp([]float64{e.LogAbove(), e.LogBelow()})
+}

@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"strconv"
@@ -42,6 +43,9 @@ var work = load{
 	parser: workload.Parser{Name: "dd"}, start: 5000,
 }
 
+//go:embed requests.pl
+var requestsScript string
+
 // requests are those of a client to a server, one at a time. The server answers
 // after a time that it measures, without sleeping, since timers are not exact. perl
 // is in every image that tare builds; its clock is in none, so the system call
@@ -49,25 +53,7 @@ var work = load{
 var requests = load{
 	name: "requests",
 	driver: workload.Step{
-		Run: `exec perl -e '
-use Socket; use POSIX ();
-my ($n, $wait) = ($ARGV[0], $ARGV[1] / 1e6);
-my ($nr, $at) = ((POSIX::uname())[4] eq "x86_64" ? 228 : 113, "\0" x 16);
-sub now { syscall($nr, 1, $at) == 0 or die "clock_gettime: $!"; my ($s, $ns) = unpack "qq", $at; $s + $ns / 1e9 }
-socketpair(my $c, my $s, AF_UNIX, SOCK_STREAM, 0) or die "socketpair: $!";
-defined(my $server = fork) or die "fork: $!";
-my $b = "r";
-if (!$server) {
-  close $c;
-  while (sysread $s, $b, 1) { my $end = now() + $wait; 1 until now() >= $end; syswrite $s, $b }
-  exit;
-}
-close $s;
-my $began = now();
-for (1 .. $n) { syswrite($c, $b) && sysread($c, $b, 1) or die "request: $!" }
-printf "seconds %.9f\n", now() - $began;
-close $c; waitpid $server, 0;
-' ${operations} ${answer}`,
+		Run:  "exec perl -e '\n" + requestsScript + "' ${operations} ${answer}",
 		Role: "driver",
 	},
 	parser: workload.Parser{Regex: []string{`^seconds (?P<seconds>[0-9.]+)`}}, start: 20, wait: true,
