@@ -6,6 +6,7 @@ import (
 	"regexp/syntax"
 	"slices"
 
+	"tare/internal/base/lists"
 	"tare/internal/workload"
 	"tare/internal/workload/parse"
 )
@@ -20,7 +21,7 @@ func (o Options) figures() (metrics []workload.Metric, parser workload.Parser, e
 	for _, text := range o.Figures {
 		m := figureForm.FindStringSubmatch(text)
 		if m == nil {
-			return nil, parser, fmt.Errorf("--figure %q is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex", text)
+			return nil, parser, fmt.Errorf("--figure %q: expected NAME=SOURCE:WHERE,unit=UNIT,lower|higher, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex", text)
 		}
 		name, source, where := m[1], m[2], m[3]
 		if err := workload.CheckMetricName(name); err != nil {
@@ -79,11 +80,6 @@ func named(text, name string) (string, error) {
 }
 
 // figuresOf names the metrics of a plan's pack that are figures.
-func figuresOf(p workload.Pack) (list []workload.Metric) {
-	for _, m := range p.Metrics {
-		if m.Primary && m.Name != workload.WallSeconds {
-			list = append(list, m)
-		}
-	}
-	return list
+func figuresOf(p workload.Pack) []workload.Metric {
+	return lists.Filter(p.Metrics, func(m workload.Metric) bool { return m.Primary && m.Name != workload.WallSeconds })
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -41,15 +42,12 @@ func (o Options) variables() (env []string, err error) {
 // this machine's root file system: a version manager's program is in no directory that
 // instances look in, and a relative path is of this directory.
 func (o Options) onShell() ([]string, error) {
-	path, err := exec.LookPath(o.Argv[0])
+	path, err := lookUp(o.Argv[0])
 	if err != nil {
 		if wrong := new(exec.Error); errors.As(err, &wrong) {
 			err = wrong.Err
 		}
 		return nil, fmt.Errorf("%s: %w; native alone runs programs of this machine: --package NAME builds an image with that Debian package, --image REF uses an image that has the command", o.Argv[0], bounded.Cause(err))
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return nil, err
 	}
 	return append([]string{path}, o.Argv[1:]...), nil
 }
@@ -116,17 +114,77 @@ func (p *Programs) Compare(f parity.Fingerprint) (remarks []string) {
 	return remarks
 }
 
+// lookUp is the absolute path of a program that a shell would run.
+func lookUp(program string) (path string, err error) {
+	if path, err = exec.LookPath(program); err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
 // resolved is the file that a shell would run, and its checksum.
-func resolved(name string) (path, sum string, err error) {
-	if path, err = exec.LookPath(name); err != nil {
-		return "", "", err
+func resolved(program string) (path, sum string, err error) {
+	if path, err = lookUp(program); err == nil {
+		path, err = filepath.EvalSymlinks(path)
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return "", "", err
+	if err == nil {
+		sum, err = bounded.Sum(path)
 	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return "", "", err
-	}
-	sum, err = bounded.Sum(path)
 	return path, sum, err
+}
+
+// PackageOf returns the distribution package of this machine that owns a
+// command.
+func PackageOf(program string) ([]string, error) {
+	path, err := lookUp(program)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not found on this machine, so its package is unknown: name the package with --package, or an image that has the command with --image", program)
+	}
+	for _, candidate := range packagePaths(path) {
+		out, err := exec.Command("dpkg-query", "-S", candidate).Output()
+		if err != nil {
+			continue
+		}
+		if name := ownerIn(string(out)); name != "" {
+			return []string{whole(name)}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s (%s): no package of this machine owns it, so it cannot be installed into the image: name an image that has it with --image", program, path)
+}
+
+var minimal = regexp.MustCompile(`^(python[0-9.]*)-minimal$`)
+
+// whole is the package with all of an interpreter's library, where the program is in one
+// with a part of it. It depends on that one.
+func whole(name string) string {
+	if name == "perl-base" {
+		return "perl"
+	}
+	return minimal.ReplaceAllString(name, "$1")
+}
+
+// packagePaths are the paths by which a package may own a program: dpkg records
+// the path that the package was built with, with or without /usr, and not the
+// links to it.
+func packagePaths(path string) (candidates []string) {
+	paths := []string{path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		paths = append(paths, real)
+	}
+	for _, p := range paths {
+		candidates = append(candidates, p, "/usr"+p, strings.TrimPrefix(p, "/usr"))
+	}
+	return candidates
+}
+
+// ownerIn reads the first package in the output of dpkg-query -S:
+// PACKAGE[:ARCHITECTURE][, PACKAGE...]: PATH, or a diversion.
+func ownerIn(output string) string {
+	for line := range strings.Lines(output) {
+		if owners, _, ok := strings.Cut(line, ": "); ok && !strings.HasPrefix(owners, "diversion by") {
+			name, _, _ := strings.Cut(strings.Split(owners, ", ")[0], ":")
+			return name
+		}
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/run"
 	"tare/internal/rundir"
@@ -124,15 +125,16 @@ func newResult(r *run.Result, e study.Environment, figures []workload.Metric, va
 	if len(times) > 1 {
 		b.Stddev = new(stat.StdDev(times, nil))
 	}
-	for _, m := range metrics {
-		if len(values[m.name]) > 0 {
-			b.Estimates = append(b.Estimates, newEstimate(m.name, m.unit, values[m.name]))
+	add := func(name, unit string) {
+		if len(values[name]) > 0 {
+			b.Estimates = append(b.Estimates, newEstimate(name, unit, values[name]))
 		}
 	}
+	for _, m := range metrics {
+		add(m.name, m.unit)
+	}
 	for _, m := range figures {
-		if len(values[m.Name]) > 0 {
-			b.Estimates = append(b.Estimates, newEstimate(m.Name, m.Unit, values[m.Name]))
-		}
+		add(m.Name, m.Unit)
 	}
 	return b
 }
@@ -152,11 +154,7 @@ func newEstimate(name, unit string, values []float64) Estimate {
 		identity := func(v float64) float64 { return v }
 		transform, inverse = identity, identity
 	}
-	transformed := make([]float64, len(values))
-	for i, v := range values {
-		transformed[i] = transform(v)
-	}
-	i := stats.HodgesLehmann(transformed, 0.05)
+	i := stats.HodgesLehmann(lists.Map(values, transform), 0.05)
 	e := Estimate{Metric: name, Unit: unit, N: len(values), Estimate: inverse(i.Estimate)}
 	if i.Bounded() {
 		e.Low, e.High = new(inverse(i.Low)), new(inverse(i.High))

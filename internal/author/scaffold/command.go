@@ -64,13 +64,10 @@ func present(argv []string) error {
 	return nil
 }
 
-var notInPackNames = regexp.MustCompile(`[^a-z0-9]+`)
-
 // packName is the name of a pack after a program: my-tool for ./My_Tool.sh.
 func packName(program string) string {
 	base := filepath.Base(program)
-	base = strings.TrimSuffix(base, filepath.Ext(base))
-	name := strings.Trim(notInPackNames.ReplaceAllString(strings.ToLower(base), "-"), "-")
+	name := study.DirectoryName(strings.TrimSuffix(base, filepath.Ext(base)), "")
 	if name == "" || name[0] < 'a' {
 		name = strings.TrimSuffix("command-"+name, "-")
 	}

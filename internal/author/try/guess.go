@@ -15,6 +15,7 @@ import (
 	"tare/internal/base/strictyaml"
 	"tare/internal/image"
 	"tare/internal/image/origin"
+	"tare/internal/study"
 	"tare/internal/workload"
 )
 
@@ -214,10 +215,7 @@ func HealthPath(test []string) string {
 	return found[1]
 }
 
-// sorted lists a map as NAME=VALUE settings in the order of their names.
-func sorted(m map[string]string) (list [][2]string) {
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, [2]string{name, m[name]})
-	}
-	return list
+// sorted lists a map as settings in the order of their names.
+func sorted(m map[string]string) []study.Setting {
+	return lists.Map(slices.Sorted(maps.Keys(m)), func(name string) study.Setting { return study.Setting{Key: name, Value: m[name]} })
 }

@@ -3,6 +3,7 @@ package try
 import (
 	"context"
 	"encoding/hex"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,14 +63,8 @@ func isLoopback(address string) bool {
 	for i := 0; i+4 <= len(raw); i += 4 {
 		slices.Reverse(raw[i : i+4])
 	}
-	switch len(raw) {
-	case 4:
-		return raw[0] == 127
-	case 16:
-		mapped := slices.Equal(raw[:12], []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff})
-		return mapped && raw[12] == 127 || slices.Equal(raw, []byte{15: 1})
-	}
-	return false
+	ip, _ := netip.AddrFromSlice(raw)
+	return ip.Unmap().IsLoopback()
 }
 
 // added are the sockets that were not there before.

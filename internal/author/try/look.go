@@ -160,23 +160,12 @@ func candidates(given int, exposed []int, sockets []socket, late bool) (ports []
 // port.
 func best(answers map[int]answer) (answer, bool) {
 	all := slices.SortedFunc(maps.Values(answers), func(a, b answer) int {
-		return cmp.Or(compareBool(a.wrong != "", b.wrong != ""), cmp.Compare(slices.Index(Loads(), a.load), slices.Index(Loads(), b.load)), cmp.Compare(a.port, b.port))
+		return cmp.Or(cmp.Compare(min(len(a.wrong), 1), min(len(b.wrong), 1)), cmp.Compare(slices.Index(Loads(), a.load), slices.Index(Loads(), b.load)), cmp.Compare(a.port, b.port))
 	})
 	if len(all) == 0 {
 		return answer{}, false
 	}
 	return all[0], true
-}
-
-// compareBool orders false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // lastWords keeps the end of what a command prints.

@@ -2,7 +2,7 @@ package try
 
 import (
 	"fmt"
-	"regexp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +10,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/base/visible"
 	"tare/internal/study"
+	"tare/internal/verdict"
 	"tare/internal/workload"
 )
 
@@ -66,8 +67,6 @@ func (o Options) study(g guesses) (*Study, error) {
 	return s, err
 }
 
-var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
-
 // name of the run: try-nginx for docker-daemon:registry/nginx:1.27.
 func (o Options) name() string { return strings.TrimSuffix("try-"+ImageName(o.Image), "-") }
 
@@ -83,7 +82,7 @@ func ImageName(reference string) string {
 			words = words[1:]
 		}
 	}
-	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(words[0]), "-"), "-")
+	return study.DirectoryName(words[0], "")
 }
 
 // yaml writes the study as a file of one's own would be.
@@ -139,12 +138,10 @@ func (o Options) workloads(g guesses) (all [][]string) {
 	if g.path != "" {
 		address = append(address, "path: "+study.Quoted(g.path))
 	}
-	set := func(s [2]string) string { return s[0] + ": " + study.Quoted(s[1]) }
+	set := func(s study.Setting) string { return s.Key + ": " + study.Quoted(s.Value) }
 	env := func(own map[string]string) []string {
 		vars := Variables(o.Env)
-		for name, value := range own {
-			vars[name] = value
-		}
+		maps.Copy(vars, own)
 		if len(vars) == 0 {
 			return nil
 		}
@@ -186,4 +183,54 @@ func taken(settings []string, pack *workload.Pack) []string {
 		_, has := pack.Parameters[name]
 		return has
 	})
+}
+
+// Undecided says how many of the figures that decide when a run stops are without a
+// verdict; "" if none is.
+func (o Options) Undecided(contrasts []verdict.Contrast) string {
+	primary, open := 0, 0
+	for _, c := range contrasts {
+		if c.Primary {
+			primary++
+			if c.Verdict == verdict.None || c.Verdict == verdict.Inconclusive {
+				open++
+			}
+		}
+	}
+	if open == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d comparisons of throughput or time have no verdict after the budget of %v: a longer --budget has more blocks, and a quiet machine narrower intervals", open, primary, o.Budget)
+}
+
+// Figure titles a metric of the study for the table at the end; "" leaves it out.
+func Figure(w string, m workload.Metric) string {
+	switch {
+	case w == startName && m.Primary && m.Name == workload.StartSeconds:
+		return "instance start"
+	case w == startName && m.Primary:
+		return "first answer"
+	case w != loadName:
+		return ""
+	case m.Name == "cpu_per_kop":
+		return "CPU per 1000"
+	case m.Name == workload.CPUSeconds:
+		return "CPU time"
+	case m.FieldName() == workload.MemoryMean:
+		return "memory"
+	case m.Name == workload.WallSeconds:
+		return "wall time"
+	case m.Name == "requests_per_second":
+		return "requests"
+	case m.Name == "tps":
+		return "transactions"
+	case m.Primary:
+		return strings.TrimSuffix(strings.ToUpper(m.Name), "_RPS")
+	case slices.Contains([]string{"latency_p99", "latency_p95"}, m.Name):
+		return strings.Replace(m.Name, "latency_p", "latency p", 1)
+	}
+	if operation, tail := strings.CutSuffix(m.Name, "_latency_p99"); tail { // of Redis
+		return strings.ToUpper(operation) + " p99"
+	}
+	return ""
 }

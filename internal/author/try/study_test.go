@@ -102,7 +102,7 @@ func TestTheUserOfADatabaseIsThatOfTheVariables(t *testing.T) {
 		if err == nil {
 			var list []string
 			for _, s := range append(sorted(g.parameters), sorted(g.env)...) {
-				list = append(list, s[0]+"="+s[1])
+				list = append(list, s.Key+"="+s.Value)
 			}
 			for _, s := range g.secrets {
 				list = append(list, "secret:"+s.Name)

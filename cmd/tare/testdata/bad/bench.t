@@ -178,16 +178,16 @@ Command lines of tare bench.
   tare: --env-var PATH: it is also a secret: use only one of them
   [2]
   $ tare bench --env native --figure 'rps' -- true
-  tare: --figure "rps" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  tare: --figure "rps": expected NAME=SOURCE:WHERE,unit=UNIT,lower|higher, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
   [2]
   $ tare bench --env native --figure 'rps=json:$.rate' -- true
-  tare: --figure "rps=json:$.rate" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  tare: --figure "rps=json:$.rate": expected NAME=SOURCE:WHERE,unit=UNIT,lower|higher, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
   [2]
   $ tare bench --env native --figure 'rps=json:$.rate,unit=op/s,more' -- true
-  tare: --figure "rps=json:$.rate,unit=op/s,more" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  tare: --figure "rps=json:$.rate,unit=op/s,more": expected NAME=SOURCE:WHERE,unit=UNIT,lower|higher, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
   [2]
   $ tare bench --env native --figure 'rps=xml:rate,unit=op/s,higher' -- true
-  tare: --figure "rps=xml:rate,unit=op/s,higher" is not NAME=SOURCE:WHERE,unit=UNIT,lower or ...,higher, the direction that is better, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
+  tare: --figure "rps=xml:rate,unit=op/s,higher": expected NAME=SOURCE:WHERE,unit=UNIT,lower|higher, such as rps='json:$.rate,unit=op/s,higher'; SOURCE is json, csv or regex
   [2]
   $ tare bench --env native --figure 'RPS=json:$.rate,unit=op/s,higher' -- true
   tare: --figure RPS: "RPS" is not a valid metric name: use lower-case letters, digits and _
