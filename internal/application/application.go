@@ -4,7 +4,11 @@
 // It must not know that file, environments, studies or packs, and it starts nothing.
 package application
 
-import "time"
+import (
+	"time"
+
+	"tare/internal/base/lists"
+)
 
 // Application is the services that its files start, each after those that it depends on.
 type Application struct {
@@ -117,12 +121,7 @@ type Ask struct {
 
 // Service by its name; nil where there is none.
 func (a *Application) Service(name string) *Service {
-	for i := range a.Services {
-		if a.Services[i].Name == name {
-			return &a.Services[i]
-		}
-	}
-	return nil
+	return lists.Find(a.Services, func(s *Service) bool { return s.Name == name })
 }
 
 // Variable is an environment variable with a secret value: that of a key in a manifest.

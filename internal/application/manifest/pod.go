@@ -135,6 +135,15 @@ func (c container) user() {
 	}
 }
 
+// source is a ConfigMap or a Secret that variables are taken from.
+type source struct {
+	kind, name string
+	optional   *bool
+	has        bool // it is in the files
+	values     map[string]string
+	set        func(at []any, variable, key string)
+}
+
 // variables reads env and envFrom; a later one of the same name replaces an earlier one.
 func (c container) variables() {
 	values := map[string]string{}
@@ -153,69 +162,72 @@ func (c container) variables() {
 		secrets[name] = v
 		c.known[name] = application.Hidden(name)
 	}
-	o := c.pod.object
+	config := func(name string, optional *bool) source {
+		found, has := c.configs[c.pod.object.Namespace+"/"+name]
+		s := source{kind: "ConfigMap", name: name, optional: optional, has: has}
+		if has {
+			s.values = found.Data
+		}
+		s.set = func(at []any, name, key string) { set(name, c.literal(at, s.values[key])) }
+		return s
+	}
+	secret := func(name string, optional *bool) source {
+		found, has := c.secrets[c.pod.object.Namespace+"/"+name]
+		s := source{kind: "Secret", name: name, optional: optional, has: has, values: map[string]string{}}
+		if has {
+			for key, value := range c.secret(found) {
+				s.values[key] = string(value)
+			}
+		}
+		s.set = func(_ []any, name, key string) { hide(name, c.variable(found, key)) }
+		return s
+	}
 	for i, from := range c.spec.EnvFrom {
 		at := []any{"envFrom", i}
-		switch {
-		case from.ConfigMapRef != nil:
-			config, has := c.configs[o.Namespace+"/"+from.ConfigMapRef.Name]
-			if !has {
-				c.absent(at, "ConfigMap", from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
-				continue
-			}
-			for _, key := range slices.Sorted(maps.Keys(config.Data)) {
-				set(from.Prefix+key, c.literal(at, config.Data[key]))
-				c.mention("envFrom", config.Data[key])
-			}
-		case from.SecretRef != nil:
-			secret, has := c.secrets[o.Namespace+"/"+from.SecretRef.Name]
-			if !has {
-				c.absent(at, "Secret", from.SecretRef.Name, from.SecretRef.Optional)
-				continue
-			}
-			for _, key := range slices.Sorted(maps.Keys(c.secret(secret))) {
-				hide(from.Prefix+key, c.variable(secret, key))
-				c.mention("variable "+from.Prefix+key, string(c.secret(secret)[key]))
-			}
+		var s source
+		if ref := from.ConfigMapRef; ref != nil {
+			s = config(ref.Name, ref.Optional)
+		} else if ref := from.SecretRef; ref != nil {
+			s = secret(ref.Name, ref.Optional)
+		} else {
+			continue
+		}
+		if !s.has {
+			c.absent(at, s.kind, s.name, s.optional)
+		}
+		for _, key := range slices.Sorted(maps.Keys(s.values)) {
+			s.set(at, from.Prefix+key, key)
+			c.mention("variable "+from.Prefix+key, s.values[key])
 		}
 	}
 	for i, v := range c.spec.Env {
 		at := []any{"env", i}
-		from := v.ValueFrom
-		switch {
+		var s source
+		key := ""
+		switch from := v.ValueFrom; {
 		case from == nil:
 			set(v.Name, c.expanded(append(at, "value"), v.Value))
 			c.mention("variable "+v.Name, v.Value)
+			continue
 		case from.ConfigMapKeyRef != nil:
-			ref := from.ConfigMapKeyRef
-			config, has := c.configs[o.Namespace+"/"+ref.Name]
-			if has {
-				_, has = config.Data[ref.Key]
-			}
-			if !has {
-				c.absent(at, "ConfigMap", ref.Name+" with the key "+ref.Key, ref.Optional)
-				continue
-			}
-			set(v.Name, c.literal(at, config.Data[ref.Key]))
-			c.mention("variable "+v.Name, config.Data[ref.Key])
+			s, key = config(from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional), from.ConfigMapKeyRef.Key
 		case from.SecretKeyRef != nil:
-			ref := from.SecretKeyRef
-			secret, has := c.secrets[o.Namespace+"/"+ref.Name]
-			if has {
-				_, has = c.secret(secret)[ref.Key]
-			}
-			if !has {
-				c.absent(at, "Secret", ref.Name+" with the key "+ref.Key, ref.Optional)
-				continue
-			}
-			hide(v.Name, c.variable(secret, ref.Key))
-			c.mention("variable "+v.Name, string(c.secret(secret)[ref.Key]))
+			s, key = secret(from.SecretKeyRef.Name, from.SecretKeyRef.Optional), from.SecretKeyRef.Key
 		case from.FieldRef != nil:
 			if value, known := c.field(from.FieldRef.FieldPath); known {
 				set(v.Name, c.literal(at, value))
 			} else {
 				c.failed(append(at, "valueFrom"), "variable %s: %s is not known before a pod starts: write value:", v.Name, from.FieldRef.FieldPath)
 			}
+			continue
+		default:
+			continue
+		}
+		if value, has := s.values[key]; has {
+			s.set(at, v.Name, key)
+			c.mention("variable "+v.Name, value)
+		} else {
+			c.absent(at, s.kind, s.name+" with the key "+key, s.optional)
 		}
 	}
 	for _, name := range names {

@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/application/manifest/objects"
 	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 )
 
@@ -308,10 +309,5 @@ func (s *Set) Named(name string) *Secret {
 	if s == nil {
 		return nil
 	}
-	for i := range s.Secrets {
-		if s.Secrets[i].Name == name {
-			return &s.Secrets[i]
-		}
-	}
-	return nil
+	return lists.Find(s.Secrets, func(one *Secret) bool { return one.Name == name })
 }

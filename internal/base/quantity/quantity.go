@@ -65,18 +65,19 @@ func ParseBytes(text string) (Bytes, error) {
 func (b Bytes) String() string {
 	switch v := float64(b); {
 	case b >= GiB:
-		return trim(v/float64(GiB)) + "GiB"
+		return trim(v/float64(GiB), 2) + "GiB"
 	case b >= MiB:
-		return trim(v/float64(MiB)) + "MiB"
+		return trim(v/float64(MiB), 2) + "MiB"
 	case b >= KiB:
-		return trim(v/float64(KiB)) + "KiB"
+		return trim(v/float64(KiB), 2) + "KiB"
 	default:
 		return strconv.FormatInt(int64(b), 10) + "B"
 	}
 }
 
-func trim(v float64) string {
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
+// trim is a number with at most some decimals.
+func trim(v float64, decimals int) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', decimals, 64), "0"), ".")
 }
 
 // UnmarshalText parses like ParseBytes.
@@ -108,11 +109,7 @@ func ParseShare(text string) (Share, error) {
 }
 
 // String prints the share as a percentage.
-func (s Share) String() string { return trim4(float64(s)*100) + "%" }
-
-func trim4(v float64) string {
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 4, 64), "0"), ".")
-}
+func (s Share) String() string { return trim(float64(s)*100, 4) + "%" }
 
 // UnmarshalText parses like ParseShare.
 func (s *Share) UnmarshalText(text []byte) (err error) {

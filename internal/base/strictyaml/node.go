@@ -252,16 +252,15 @@ func (n Node) Items() []Node {
 // At follows a path of keys (string) and indexes (int). If the path does not exist,
 // it returns the last node on it that does, so that a problem has a position.
 func (n Node) At(path ...any) Node {
-	found, _ := n.find(path)
+	found, _ := n.Get(path...)
 	return found
 }
 
 // Get is At, and reports whether the path exists.
-func (n Node) Get(path ...any) (Node, bool) { return n.find(path) }
-
-func (n Node) find(path []any) (Node, bool) {
+func (n Node) Get(path ...any) (Node, bool) {
 	quiet := n
 	quiet.problems = &Problems{} // Decode reports problems of form
+	exists := true
 	for _, step := range path {
 		next := Node{}
 		switch s := step.(type) {
@@ -274,25 +273,19 @@ func (n Node) find(path []any) (Node, bool) {
 				}
 			}
 		case int:
-			if items := quiet.itemsIfAny(); s < len(items) {
-				next = items[s]
+			if quiet.IsSequence() {
+				if items := quiet.Items(); s < len(items) {
+					next = items[s]
+				}
 			}
 		}
-		if next.node == nil {
-			quiet.problems = n.problems
-			return quiet, false
+		if exists = next.node != nil; !exists {
+			break
 		}
 		quiet = next
 	}
 	quiet.problems = n.problems
-	return quiet, true
-}
-
-func (n Node) itemsIfAny() []Node {
-	if !n.IsSequence() {
-		return nil
-	}
-	return n.Items()
+	return quiet, exists
 }
 
 // Scalar returns the text of a plain value as it was written.
