@@ -1,6 +1,7 @@
 package study
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -43,17 +44,17 @@ var (
 )
 
 type designSection struct {
-	Order      string          `yaml:"order"`
-	Rounds     roundsSection   `yaml:"rounds"`
-	Waiting    string          `yaml:"waiting"`
-	Blocks     blocksSection   `yaml:"blocks"`
-	Margin     *quantity.Share `yaml:"margin"`
-	Confidence *quantity.Share `yaml:"confidence"`
-	Budget     time.Duration   `yaml:"budget"`
-	Family     string          `yaml:"family"`
-	Drop       string          `yaml:"drop"`
-	Fresh      string          `yaml:"fresh"`
-	Quiet      time.Duration   `yaml:"quiet"`
+	Order      string               `yaml:"order"`
+	Rounds     *numberOr[int, auto] `yaml:"rounds"`
+	Waiting    string               `yaml:"waiting"`
+	Blocks     blocksSection        `yaml:"blocks"`
+	Margin     *quantity.Share      `yaml:"margin"`
+	Confidence *quantity.Share      `yaml:"confidence"`
+	Budget     time.Duration        `yaml:"budget"`
+	Family     string               `yaml:"family"`
+	Drop       string               `yaml:"drop"`
+	Fresh      string               `yaml:"fresh"`
+	Quiet      time.Duration        `yaml:"quiet"`
 }
 
 // designResolved is a design with the default of the workloads' fresh:.
@@ -106,36 +107,48 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 // fresh: instances that are kept for a block can give several samples.
 func (s *designSection) alternate(at strictyaml.Node, d *Design, pick func(key, value, otherwise string, known []string) string) (fresh string) {
 	if d.Order != Alternating {
-		for key, given := range map[string]bool{"rounds": s.Rounds.given, "waiting": s.Waiting != ""} {
+		for key, given := range map[string]bool{"rounds": s.Rounds != nil, "waiting": s.Waiting != ""} {
 			if given {
 				at.At(key).ProblemAtKey("%s: needs order: alternating; in order %s an environment gives one sample per trial", key, d.Order)
 			}
 		}
 		return "trial"
 	}
-	d.Rounds, d.RoundsChosen, d.Waiting = firstRounds, s.Rounds.exact == nil, pick("waiting", s.Waiting, Frozen, waitings)
-	if s.Rounds.exact != nil {
-		if d.Rounds = *s.Rounds.exact; d.Rounds < 1 || d.Rounds > MostRounds {
+	d.Rounds, d.RoundsChosen, d.Waiting = firstRounds, s.Rounds == nil || s.Rounds.word, pick("waiting", s.Waiting, Frozen, waitings)
+	if !d.RoundsChosen {
+		if d.Rounds = s.Rounds.number; d.Rounds < 1 || d.Rounds > MostRounds {
 			at.At("rounds").Problemf("rounds: must be 1 to %d samples of each environment per block, or auto", MostRounds)
 		}
 	}
 	return "block"
 }
 
-// roundsSection is a number or auto.
-type roundsSection struct {
-	given bool
-	exact *int // nil: auto
+// numberOr is a number, or a word in its place.
+type numberOr[N any, W fmt.Stringer] struct {
+	word   bool
+	number N
 }
 
-// DecodeNode reads a number or the word auto.
-func (r *roundsSection) DecodeNode(n strictyaml.Node) {
-	r.given = true
-	if text, _ := n.Scalar(); text != "auto" {
-		r.exact = new(int)
-		n.Decode(r.exact)
+// DecodeNode reads a number or the word.
+func (v *numberOr[N, W]) DecodeNode(n strictyaml.Node) {
+	var word W
+	if text, _ := n.Scalar(); text == word.String() {
+		v.word = true
+		return
 	}
+	n.Decode(&v.number)
 }
+
+// The words that stand in the place of numbers.
+type (
+	auto struct{}
+	none struct{}
+	off  struct{}
+)
+
+func (auto) String() string { return "auto" }
+func (none) String() string { return "none" }
+func (off) String() string  { return "off" }
 
 // blocksSection is a number, or {min, max}, where max may be none.
 type blocksSection struct {
@@ -144,23 +157,8 @@ type blocksSection struct {
 }
 
 type blockBounds struct {
-	Min *int     `yaml:"min"`
-	Max *maximum `yaml:"max"`
-}
-
-// maximum is a number of blocks or none.
-type maximum struct {
-	number int
-	none   bool
-}
-
-// DecodeNode reads a number or the word none.
-func (m *maximum) DecodeNode(n strictyaml.Node) {
-	if text, _ := n.Scalar(); text == "none" {
-		m.none = true
-		return
-	}
-	n.Decode(&m.number)
+	Min *int                 `yaml:"min"`
+	Max *numberOr[int, none] `yaml:"max"`
 }
 
 // DecodeNode reads a number or a mapping.
@@ -183,7 +181,7 @@ func (b blocksSection) resolve(at strictyaml.Node) Blocks {
 	looks := stats.Looks() // the interim analyses that the error rates are calibrated for
 	firstLook, lastLook := looks[0], looks[len(looks)-1]
 	blocks := Blocks{Min: firstLook, Max: lastLook}
-	if m := b.bounds.Max; m != nil && m.none {
+	if m := b.bounds.Max; m != nil && m.word {
 		blocks.Max, blocks.Open = 0, true
 	} else if m != nil {
 		blocks.Max = m.number

@@ -22,33 +22,17 @@ const (
 const mostTraced = 100
 
 type samplingSection struct {
-	Rate     rateSection `yaml:"rate"`
-	Syscalls bool        `yaml:"syscalls"`
-	Traced   int         `yaml:"traced"`
-}
-
-// rateSection is a number or the word off.
-type rateSection struct {
-	set, off bool
-	number   float64
-}
-
-// DecodeNode reads a number or the word off.
-func (r *rateSection) DecodeNode(n strictyaml.Node) {
-	r.set = true
-	if text, _ := n.Scalar(); text == "off" {
-		r.off = true
-		return
-	}
-	n.Decode(&r.number)
+	Rate     *numberOr[float64, off] `yaml:"rate"`
+	Syscalls bool                    `yaml:"syscalls"`
+	Traced   int                     `yaml:"traced"`
 }
 
 func (s samplingSection) resolve(at strictyaml.Node) Sampling {
-	sampling := Sampling{Syscalls: s.Syscalls, Traced: s.Traced, Off: s.Rate.off}
+	sampling := Sampling{Syscalls: s.Syscalls, Traced: s.Traced, Off: s.Rate != nil && s.Rate.word}
 	if s.Traced < 0 || s.Traced > mostTraced {
 		at.At("traced").Problemf("traced: must be 0 to %d trials per workload and environment", mostTraced)
 	}
-	if s.Rate.set && !s.Rate.off {
+	if s.Rate != nil && !s.Rate.word {
 		if sampling.Rate = s.Rate.number; sampling.Rate < slowestRate || sampling.Rate > fastestRate {
 			at.At("rate").Problemf("rate: must be %d to %d readings per second, or off (one reading at the start and one at the end)", slowestRate, fastestRate)
 		}
