@@ -20,7 +20,7 @@ import (
 // explainFlags are the flags of tare explain.
 type explainFlags struct {
 	request attribution.Request
-	options run.Options
+	out     string
 	seed    uint64
 	resume  string
 	dryRun  bool
@@ -52,14 +52,8 @@ spread.`,
   tare explain redis --study ./pods.yaml --from runc --via gvisor --to kata
   tare explain nginx --to docker --parts seccomp,network --method shapley
   tare explain --resume explain-nginx-20261121-014500`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if (len(args) == 1) == (e.resume != "") || len(args) > 1 {
-				return fmt.Errorf("name either a workload or --resume RUN")
-			}
-			return nil
-		},
+		Args: orResume("workload", &e.resume),
 		RunE: func(command *cobra.Command, args []string) error {
-			e.options.Home, e.options.Version, e.options.Command = app.Home, app.Version, app.Args
 			if e.resume != "" {
 				return e.continueRun(command, app)
 			}
@@ -69,7 +63,7 @@ spread.`,
 	e.add(command.Flags())
 	app.addNoWait(command.Flags())
 	exclude(command, "resume", "dry-run", "a resumed run already has its plan")
-	_ = command.RegisterFlagCompletionFunc("order", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -86,15 +80,13 @@ func (e *explainFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&e.request.Only, "parts", nil, "give only these `parts` or groups of parts a step each; others are joined (--dry-run lists them)")
 	flags.StringSliceVar(&e.request.Groups, "group", nil, "switch the parts of each of these `groups` at once (default with --method shapley: namespaces)")
 	flags.StringVar(&e.request.Method, "method", "ladder", "`how` the costs of parts are found: ladder adds one after another, shapley averages over several orders")
-	flags.StringVar(&e.request.Method, "order", "ladder", "the former name of --method")
-	flags.Lookup("order").Hidden = true
 	flags.IntVar(&e.request.Orders, "orders", 4, "with --method shapley: `number` of orders; up to four parts, all orders")
 	flags.IntVar(&e.request.Overrides.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
 	flags.DurationVar(&e.request.Overrides.Budget, "budget", 0, "begin no block that would end after this `time` (5m, 1h); it goes to open verdicts")
 	flags.StringVar(&e.request.Margin, "margin", "", "costs within this `share` count as equivalent, and their parts leave early (default: 2%, or that of the study)")
 	flags.Uint64Var(&e.seed, "seed", 0, "`seed` of the random orders (default: random, and recorded)")
 	flags.IntVar(&e.request.Traced, "traced", 1, "`number` of trials of the first and the last environment with kernel tracing, after the blocks")
-	flags.StringVarP(&e.options.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/explain-WORKLOAD-TIME)")
+	flags.StringVarP(&e.out, "out", "o", "", "`directory` of the run (default: HOME/runs/explain-WORKLOAD-TIME)")
 	flags.StringVar(&e.resume, "resume", "", "continue this `run`, given by its directory or its name")
 	flags.BoolVar(&e.dryRun, "dry-run", false, "print the ladder and the expected duration, and start nothing")
 	e.show.add(flags)
@@ -115,8 +107,9 @@ func (e *explainFlags) continueRun(command *cobra.Command, app *App) error {
 	if len(r.Plan.Steps) == 0 {
 		return badInput("%s is a run without a ladder: continue it with `tare run --resume %s`", e.resume, run.Name(app.Home, r.Directory))
 	}
-	e.options.Directory = r.Directory
-	return explain(command.Context(), app, e.options, e.show)
+	o := app.runOptions(nil)
+	o.Directory = r.Directory
+	return explain(command.Context(), app, o, e.show)
 }
 
 // start makes the plan of a new run and executes it.
@@ -144,8 +137,9 @@ func (e *explainFlags) start(command *cobra.Command, app *App, workload string) 
 	if err := warnOfShortBudget(app, plan, e.show); err != nil {
 		return err
 	}
-	e.options.Plan = plan
-	return explain(command.Context(), app, e.options, e.show)
+	o := app.runOptions(plan)
+	o.Directory = e.out
+	return explain(command.Context(), app, o, e.show)
 }
 
 // explain runs the plan and prints what each part costs.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"tare/internal/base/strictyaml"
 	"tare/internal/base/term"
 	"tare/internal/base/visible"
+	"tare/internal/cli/guide"
+	"tare/internal/run"
 )
 
 // Main runs the command line and returns the exit status.
@@ -360,4 +363,24 @@ func Tree(version string) *cobra.Command {
 	app := NewApp(version)
 	app.Home = "$TARE_HOME"
 	return newRootCommand(app)
+}
+
+// next says what to do next on this machine; it is what tare does without a command.
+func (a *App) next(command *cobra.Command, asJSON bool) error {
+	a.started = true
+	if a.DefaultSignals != nil { // it starts nothing
+		a.DefaultSignals()
+		a.endAtOnce = true
+	}
+	found := guide.Look(command.Context(), a.Home, run.Images(a.Home), run.Runs(a.Home))
+	if found.Runs == 0 {
+		found.Elsewhere = run.RootsRuns(a.Home)
+	}
+	if asJSON {
+		return printJSON(a.Stdout, found)
+	}
+	var text bytes.Buffer
+	found.Text(&text, terminalOptions(a.Stdout, false).Width)
+	_, err := a.Stdout.Write(text.Bytes())
+	return err
 }

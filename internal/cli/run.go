@@ -19,10 +19,10 @@ import (
 
 // runFlags are the flags of tare run.
 type runFlags struct {
-	over    study.Overrides
-	options run.Options
-	seed    uint64
-	resume  string
+	over   study.Overrides
+	out    string
+	seed   uint64
+	resume string
 	// orResume goes on with the run in the directory, if there is one.
 	orResume bool
 	dryRun   bool
@@ -58,12 +58,7 @@ Exit status:
   tare run quick --listen 127.0.0.1:9464
   tare run --resume quick-20261121-014500
   tare run ./redis.yaml --out ./redis-run --or-resume`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if (len(args) == 1) == (r.resume != "") || len(args) > 1 {
-				return fmt.Errorf("name either a study or --resume RUN")
-			}
-			return nil
-		},
+		Args: orResume("study", &r.resume),
 		RunE: func(command *cobra.Command, args []string) error {
 			return r.run(command, app, args)
 		},
@@ -75,6 +70,16 @@ Exit status:
 	return command
 }
 
+// orResume takes either a run to resume or one argument.
+func orResume(argument string, resume *string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 || (len(args) == 1) == (*resume != "") {
+			return fmt.Errorf("name either a %s or --resume RUN", argument)
+		}
+		return nil
+	}
+}
+
 func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 	flags.IntVar(&r.over.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
 	flags.DurationVar(&r.over.Budget, "budget", 0, "begin no block that would end after this `time` (5m, 1h); it goes to open verdicts")
@@ -82,7 +87,7 @@ func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 	flags.StringVar(&r.over.Scale, "scale", "", "run the study at the scale of this `name`, such as small")
 	flags.StringSliceVar(&r.over.Only, "only", nil, "run only the environments and workloads of these `names`; the baseline is always kept")
 	flags.Uint64Var(&r.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
-	flags.StringVarP(&r.options.Directory, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
+	flags.StringVarP(&r.out, "out", "o", "", "`directory` of the run (default: HOME/runs/STUDY-TIME)")
 	flags.StringVar(&r.resume, "resume", "", "continue this `run`, given by its directory or its name")
 	flags.BoolVar(&r.orResume, "or-resume", false, "with --out: continue the run in that directory, if there is one of this study")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "print the plan and the expected duration, and start nothing")
@@ -93,8 +98,8 @@ func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 }
 
 func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err error) {
-	o := &r.options
-	o.Home, o.Version, o.Command = app.Home, app.Version, app.Args
+	o := app.runOptions(nil)
+	o.Directory = r.out
 	if r.resume != "" {
 		if err := checkResume(command); err != nil {
 			return err
@@ -116,7 +121,7 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		if o.Plan, err = resolve(args[0], r.over); err != nil {
 			return err
 		}
-		if err := r.takeUp(app); err != nil {
+		if err := r.takeUp(app, &o); err != nil {
 			return err
 		}
 		if r.dryRun {
@@ -130,20 +135,19 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 		}
 	}
 	if r.strict {
-		if err := refuseUnfair(command.Context(), app, *o); err != nil {
+		if err := refuseUnfair(command.Context(), app, o); err != nil {
 			return err
 		}
 	}
-	return execute(command.Context(), app, *o, r.show)
+	return execute(command.Context(), app, o, r.show)
 }
 
 // takeUp goes on with the run that is in the directory, with --or-resume. Its own plan
 // applies; that of another study is refused, since its trials would pass for this one's.
-func (r *runFlags) takeUp(app *App) error {
+func (r *runFlags) takeUp(app *App, o *run.Options) error {
 	if !r.orResume {
 		return nil
 	}
-	o := &r.options
 	if o.Directory == "" {
 		return badInput("--or-resume needs --out: the directory of the run")
 	}

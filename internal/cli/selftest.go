@@ -15,6 +15,7 @@ import (
 func newSelftestCommand(app *App) *cobra.Command {
 	var (
 		o    selftest.Options
+		out  string
 		show displayFlags
 	)
 	command := &cobra.Command{
@@ -40,7 +41,8 @@ Exit status:
 			if err := positive(command, "time", "sample"); err != nil {
 				return err
 			}
-			o.Run.Home, o.Run.Version, o.Run.Command = app.Home, app.Version, app.Args
+			o.Run = app.runOptions(nil)
+			o.Run.Directory = out
 			return runSelftest(command.Context(), app, o, show)
 		},
 	}
@@ -50,7 +52,7 @@ Exit status:
 	flags.StringSliceVar(&o.Effects, "effects", selftest.DefaultEffects, "known `effects`: more work in percent, quota or delay; one that is repeated is tested several times")
 	flags.StringVar(&o.Margin, "margin", "2%", "differences within this `share` count as equivalent")
 	flags.DurationVar(&o.Sample, "sample", selftest.DefaultSample, "`length` of a sample")
-	flags.StringVarP(&o.Run.Directory, "out", "o", "", "keep all runs below this `directory`")
+	flags.StringVarP(&out, "out", "o", "", "keep all runs below this `directory`")
 	flags.BoolVarP(&show.quiet, "quiet", "q", false, "print only the result")
 	app.addNoWait(flags)
 	flags.BoolVar(&show.json, "json", false, "print the result as JSON")
