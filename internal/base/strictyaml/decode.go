@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
-
-	"tare/internal/base/lists"
 )
 
 // Decoder is implemented by types that decode themselves from a node.
@@ -204,5 +202,9 @@ func fieldsOf(t reflect.Type) []field {
 
 // Keys lists the keys that Decode accepts for a struct type.
 func Keys(t reflect.Type) []string {
-	return lists.Map(fieldsOf(t), func(f field) string { return f.key })
+	var keys []string
+	for _, f := range fieldsOf(t) {
+		keys = append(keys, f.key)
+	}
+	return keys
 }
