@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tare/internal/base/quantity"
+	"tare/internal/environment/support/vmm"
 	"tare/internal/image/kernel"
 	"tare/internal/linux/virtnet"
 )
@@ -171,47 +172,22 @@ func (o *Options) kernelLine(m machine) string {
 	if o.Network == "user" {
 		words = append(words, "tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3")
 	}
-	if m.port != nil {
-		net := "tare.net=" + m.port.Address.String()
-		if m.port.Gateway.IsValid() {
-			net += "," + m.port.Gateway.String()
-		}
-		words = append(words, net)
-	}
-	if m.pids > 0 {
-		words = append(words, fmt.Sprintf("tare.pids=%d", m.pids))
-	}
 	if m.accel == "tcg" {
 		words = append(words, emulatedKernel)
 	}
 	if m.accel == "tcg" && m.tscKHz > 0 {
 		words = append(words, fmt.Sprintf("tsc_early_khz=%d", m.tscKHz), "tsc=reliable", "no_timer_check")
 	}
-	for _, entry := range m.env {
-		words = append(words, `"tare.env=`+entry+`"`)
-	}
-	if o.KernelArgs != "" {
-		words = append(words, o.KernelArgs)
-	}
-	return strings.Join(words, " ")
+	return o.line(m).After(words...)
+}
+
+func (o *Options) line(m machine) vmm.KernelLine {
+	return vmm.KernelLine{Port: m.port, PIDs: m.pids, Env: m.env, Extra: o.KernelArgs}
 }
 
 // emulatedKernel leaves out the self-tests of the kernel's ciphers, which take an
 // emulated processor half a second.
 const emulatedKernel = "cryptomgr.notests"
 
-// maxCommandLine is COMMAND_LINE_SIZE of an x86 kernel, without the terminator.
-const maxCommandLine = 2047
-
 // check returns an error if the kernel command line cannot hold the configuration.
-func (o *Options) check(m machine) error {
-	for _, entry := range m.env {
-		if strings.ContainsAny(entry, "\"\n") {
-			return fmt.Errorf("the image's environment has %q, and a kernel command line cannot have double quotes or newlines", entry)
-		}
-	}
-	if n := len(o.kernelLine(m)); n > maxCommandLine {
-		return fmt.Errorf("the guest's kernel command line, with the image's environment and kernel_args, has %d characters, and the kernel accepts at most %d", n, maxCommandLine)
-	}
-	return nil
-}
+func (o *Options) check(m machine) error { return o.line(m).Check(o.kernelLine(m), "", 0) }

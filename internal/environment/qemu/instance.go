@@ -8,6 +8,8 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/host/cleanup"
+	"tare/internal/linux/virtnet"
 )
 
 // Start boots a guest and returns when its agent is ready.
@@ -18,7 +20,7 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	guest, root, data, err := e.prepared(ctx, r.Image)
+	guest, root, data, err := e.Of(ctx, r.Image)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +33,11 @@ func (e *vm) Start(ctx context.Context, r environment.Request) (_ environment.In
 		return nil, err
 	}
 	m := e.machine(r, guest, dir)
-	if m.port, err = e.options.connect(g, r); err != nil {
+	var own func(*cleanup.Owner) (*virtnet.Bridge, error)
+	if o := e.options; o.Network == "bridge" || o.Network == "nat" {
+		own = o.bridge
+	}
+	if m.port, _, err = g.Connect(own); err != nil {
 		return nil, err
 	}
 	if err := e.options.check(m); err != nil {

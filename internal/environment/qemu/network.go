@@ -1,10 +1,6 @@
 package qemu
 
 import (
-	"context"
-
-	"tare/internal/environment"
-	"tare/internal/environment/support/vmm"
 	"tare/internal/host/cleanup"
 	"tare/internal/linux/virtnet"
 )
@@ -16,20 +12,6 @@ func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 		return virtnet.NewNAT(own.ID(), path+", a router with NAT before the host")
 	}
 	return virtnet.NewBridge(own.ID(), path)
-}
-
-// connect attaches the guest to the request's network, or to a bridge for this
-// guest alone.
-func (o *Options) connect(g *vmm.Guest, r environment.Request) (*virtnet.Port, error) {
-	if r.Network != nil || o.Network != "bridge" && o.Network != "nat" {
-		return g.JoinNetwork()
-	}
-	bridge, err := o.bridge(r.Owner)
-	if err != nil {
-		return nil, err
-	}
-	g.OnStop(func(ctx context.Context) error { return bridge.Close(ctx) })
-	return g.AttachBridge(bridge)
 }
 
 // packetPath describes the path of a packet between the guest and the host.

@@ -8,15 +8,11 @@ package qemu
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"sync"
 
-	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/host/cleanup"
-	"tare/internal/image"
 	"tare/internal/image/kernel"
 	"tare/internal/linux/kvm"
 )
@@ -28,21 +24,33 @@ func init() {
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		New: func(o any) (environment.Environment, error) {
-			return &vm{options: *o.(*Options), roots: map[string]*vmm.Template{}}, nil
+			return newVM(*o.(*Options)), nil
 		},
 		Capabilities: func(any) environment.Capabilities { return environment.Capabilities{Hosts: true} },
 		Parts:        ladderParts,
 	})
 }
 
-// vm is the environment. All instances share what Prepare creates.
+// vm is the environment. The form of an image's disk is an empty overlay on it.
 type vm struct {
 	options Options
+	vmm.Prepared[*vmm.Template]
+}
 
-	mutex sync.Mutex
-	guest *kernel.Guest
-	roots map[string]*vmm.Template // an empty overlay on each image's disk, by digest
-	data  *vmm.Template            // an empty file system
+func newVM(o Options) *vm {
+	return &vm{o, vmm.Prepared[*vmm.Template]{
+		Check: func(guest *kernel.Guest) error {
+			if o.Machine == "microvm" && guest.Vmlinux == "" {
+				return fmt.Errorf("machine: microvm: kernel %s has no PVH entry point, which microvm boots by: set machine: q35", guest.Version)
+			}
+			return nil
+		},
+		Data: o.emptyData,
+		Root: func(ctx context.Context, file, disk string) (*vmm.Template, error) {
+			vmm.TSCKHz() // measured now, so that no start includes it
+			return emptyOverlay(ctx, file, disk)
+		},
+	}}
 }
 
 // accel returns the accelerator: kvm or tcg.
@@ -70,77 +78,12 @@ func (e *vm) Versions(ctx context.Context) map[string]string {
 	if v, err := version(ctx); err == nil {
 		versions["qemu"] = v.text
 	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if e.guest != nil {
-		versions["guest kernel"] = e.guest.Version
-	}
-	return versions
-}
-
-// Prepare creates the disk of the image, the guest's kernel and initramfs, and
-// the templates of each instance's disks.
-func (e *vm) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
-	if progress == nil {
-		progress = func(string) {}
-	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if e.roots[img.Digest] != nil {
-		return nil
-	}
-	work, err := os.MkdirTemp("", "tare-qemu-")
-	if err != nil {
-		return fmt.Errorf("creating a directory to prepare a guest in: %w", err)
-	}
-	defer os.RemoveAll(work)
-
-	if e.guest == nil {
-		agentProgram, err := agent.WriteBinary(work)
-		if err != nil {
-			return err
-		}
-		guest, err := img.Guest(ctx, agentProgram, progress)
-		if err != nil {
-			return err
-		}
-		if e.options.Machine == "microvm" && guest.Vmlinux == "" {
-			return fmt.Errorf("machine: microvm: kernel %s has no PVH entry point, which microvm boots by: set machine: q35", guest.Version)
-		}
-		e.guest = guest
-	}
-	if e.data == nil {
-		if e.data, err = e.options.emptyData(ctx, filepath.Join(work, "data")); err != nil {
-			return err
-		}
-	}
-	progress("disk of image " + img.Name)
-	disk, err := img.Disk(ctx)
-	if err != nil {
-		return err
-	}
-	root, err := emptyOverlay(ctx, filepath.Join(work, "root"), disk)
-	if err != nil {
-		return err
-	}
-	vmm.TSCKHz() // measured now, so that no start includes it
-	e.roots[img.Digest] = root
-	return nil
+	return e.AddKernel(versions)
 }
 
 // NewNetwork creates a bridge with one tap per guest.
 func (e *vm) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
 	return e.options.bridge(o)
-}
-
-// prepared returns what Prepare created.
-func (e *vm) prepared(ctx context.Context, img *image.Image) (guest *kernel.Guest, root, data *vmm.Template, err error) {
-	if err := e.Prepare(ctx, img, nil); err != nil {
-		return nil, nil, nil, err
-	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return e.guest, e.roots[img.Digest], e.data, nil
 }
 
 // emptyOverlay creates an empty qcow2 overlay on a base disk, as a template.

@@ -11,17 +11,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 
-	"tare/internal/agent"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/host/cleanup"
-	"tare/internal/image"
 	"tare/internal/image/kernel"
 	"tare/internal/linux/virtnet"
 )
@@ -108,13 +105,11 @@ const (
 
 // Environment is a VMM with options. All instances share what Prepare creates.
 type Environment struct {
-	vmm     *VMM
-	options Options
+	vmm                  *VMM
+	options              Options
+	vmm.Prepared[string] // the paths of the images' disks
 
 	mutex     sync.Mutex
-	guest     *kernel.Guest
-	data      *vmm.Template     // an empty file system
-	disks     map[string]string // disks of images, by digest
 	snapshots map[snapshotKey]*snapshot
 
 	versions sync.Once
@@ -127,7 +122,17 @@ type Networked struct{ *Environment }
 
 // New returns an environment.
 func New(v *VMM, o Options) environment.Environment {
-	e := &Environment{vmm: v, options: o, disks: map[string]string{}, snapshots: map[snapshotKey]*snapshot{}}
+	e := &Environment{vmm: v, options: o, snapshots: map[snapshotKey]*snapshot{}}
+	e.Check = func(guest *kernel.Guest) error {
+		if guest.Vmlinux == "" {
+			return fmt.Errorf("kernel %s cannot be converted to the ELF format that %s boots", guest.Version, v.Name)
+		}
+		return nil
+	}
+	e.Data = func(ctx context.Context, file string) (*vmm.Template, error) {
+		return vmm.EmptyFileSystem(ctx, file, int64(o.Data))
+	}
+	e.Root = func(_ context.Context, _, disk string) (string, error) { return disk, nil }
 	if o.Start == Snapshot {
 		return e
 	}
@@ -154,69 +159,7 @@ func (e *Environment) Versions(context.Context) map[string]string {
 	if v := e.programVersion(); v != "" {
 		versions[e.vmm.Key] = v
 	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if e.guest != nil {
-		versions["guest kernel"] = e.guest.Version
-	}
-	return versions
-}
-
-// Prepare creates the disk of the image, the guest's kernel and initramfs, and the
-// template of the data disk.
-func (e *Environment) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
-	if progress == nil {
-		progress = func(string) {}
-	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if e.disks[img.Digest] != "" {
-		return nil
-	}
-	work, err := os.MkdirTemp("", "tare-"+e.vmm.Key+"-")
-	if err != nil {
-		return fmt.Errorf("creating a directory to prepare a guest in: %w", err)
-	}
-	defer os.RemoveAll(work)
-	if e.guest == nil {
-		program, err := agent.WriteBinary(work)
-		if err != nil {
-			return err
-		}
-		guest, err := img.Guest(ctx, program, progress)
-		if err != nil {
-			return err
-		}
-		if guest.Vmlinux == "" {
-			return fmt.Errorf("kernel %s cannot be converted to the ELF format that %s boots", guest.Version, e.vmm.Name)
-		}
-		e.guest = guest
-	}
-	if e.data == nil {
-		if e.data, err = vmm.EmptyFileSystem(ctx, filepath.Join(work, "data"), int64(e.options.Data)); err != nil {
-			return err
-		}
-	}
-	progress("disk of image " + img.Name)
-	disk, err := img.Disk(ctx)
-	if err != nil {
-		return err
-	}
-	if disk, err = filepath.Abs(disk); err != nil {
-		return err
-	}
-	e.disks[img.Digest] = disk
-	return nil
-}
-
-// prepared returns what Prepare created.
-func (e *Environment) prepared(ctx context.Context, img *image.Image) (guest *kernel.Guest, disk string, data *vmm.Template, err error) {
-	if err := e.Prepare(ctx, img, nil); err != nil {
-		return nil, "", nil, err
-	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return e.guest, e.disks[img.Digest], e.data, nil
+	return e.AddKernel(versions)
 }
 
 // NewNetwork creates a bridge with one tap per guest.

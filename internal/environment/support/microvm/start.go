@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"tare/internal/environment"
 	"tare/internal/environment/support/console"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/fsinfo"
 	"tare/internal/linux/virtnet"
 )
@@ -24,7 +24,7 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 	if len(r.Disks) > 0 {
 		return nil, fmt.Errorf("guests of %s have no disks with serial numbers, so no environment can run inside them", e.vmm.Name)
 	}
-	if _, _, _, err := e.prepared(ctx, r.Image); err != nil {
+	if _, _, _, err := e.Of(ctx, r.Image); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
@@ -85,7 +85,7 @@ func (e *Environment) setPhases(g *vmm.Guest, waited, copied, total time.Duratio
 // prepareGuest creates the files in the VMM's directory, and its cgroup. copied is
 // how long copying a root disk took.
 func (e *Environment) prepareGuest(ctx context.Context, g *vmm.Guest, r environment.Request, from *snapshot, await bool) (m *Machine, copied time.Duration, err error) {
-	guest, disk, data, err := e.prepared(ctx, r.Image)
+	guest, disk, data, err := e.Of(ctx, r.Image)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -103,7 +103,14 @@ func (e *Environment) prepareGuest(ctx context.Context, g *vmm.Guest, r environm
 	}
 	paths := environment.Paths{Network: "none", RootOn: fsinfo.Of(disk), DataOn: fsinfo.Of(m.Directory),
 		Root: "overlay on ext4 on virtio-blk, raw file, " + e.vmm.DiskMode, Data: "ext4 on virtio-blk, raw file, " + e.vmm.DiskMode}
-	if m.Port, paths.Network, err = e.connect(g, r, m.User); err != nil {
+	var own func(*cleanup.Owner) (*virtnet.Bridge, error)
+	if e.options.Network != "none" {
+		own = e.bridge
+	}
+	if m.Port, paths.Network, err = g.Connect(own); err == nil && m.Port != nil {
+		err = m.Port.Lend(m.User)
+	}
+	if err != nil {
 		return nil, 0, err
 	}
 	if m.CommandLine, err = e.kernelCommandLine(m, r, await); err != nil {
@@ -175,30 +182,6 @@ func (m *Machine) chown(names ...string) error {
 	return nil
 }
 
-// connect attaches the guest to the request's network, or to a bridge for this
-// guest alone if the options say so. There is at most one network card, since the
-// VMM sees only the taps of the namespace in which it runs.
-func (e *Environment) connect(g *vmm.Guest, r environment.Request, user int) (*virtnet.Port, string, error) {
-	bridge, joins := r.Network.(*virtnet.Bridge)
-	switch {
-	case r.Network != nil && !joins:
-		return nil, "", fmt.Errorf("the network of guest %s is not a bridge: another kind of environment created it", r.Name)
-	case r.Network == nil && e.options.Network == "none":
-		return nil, "none", nil
-	case r.Network == nil:
-		var err error
-		if bridge, err = e.bridge(r.Owner); err != nil {
-			return nil, "", err
-		}
-		g.OnStop(bridge.Close)
-	}
-	port, err := g.AttachBridge(bridge)
-	if err == nil {
-		err = port.Lend(user)
-	}
-	return port, bridge.Path(), err
-}
-
 // launch returns the driver, and the command, which runs in the guest's directory
 // and in the network namespace of its tap.
 func (e *Environment) launch(g *vmm.Guest, m *Machine, load, listens bool) (*driver, vmm.Command, error) {
@@ -219,9 +202,6 @@ func (e *Environment) launch(g *vmm.Guest, m *Machine, load, listens bool) (*dri
 	return d, c, nil
 }
 
-// maxCommandLine is COMMAND_LINE_SIZE of an x86 kernel, without the terminator.
-const maxCommandLine = 2047
-
 // kernelCommandLine returns the guest's kernel command line.
 func (e *Environment) kernelCommandLine(m *Machine, r environment.Request, await bool) (string, error) {
 	words := []string{"console=ttyS0", "quiet", "panic=-1", "tare.root=/dev/vda", "tare.data=/dev/vdb", fmt.Sprintf("tare.vsock=%d", agentPort)}
@@ -231,29 +211,7 @@ func (e *Environment) kernelCommandLine(m *Machine, r environment.Request, await
 	if await {
 		words = append(words, "tare.await=1")
 	}
-	words = append(words, e.vmm.KernelArgs()...)
-	if m.Port != nil {
-		word := "tare.net=" + m.Port.Address.String()
-		if m.Port.Gateway.IsValid() {
-			word += "," + m.Port.Gateway.String()
-		}
-		words = append(words, word)
-	}
-	if r.Limits.PIDs > 0 {
-		words = append(words, fmt.Sprintf("tare.pids=%d", r.Limits.PIDs))
-	}
-	for _, entry := range r.Image.Env {
-		if strings.ContainsAny(entry, "\"\n") {
-			return "", fmt.Errorf("the image's environment has %q, and a kernel command line cannot have double quotes or newlines", entry)
-		}
-		words = append(words, `"tare.env=`+entry+`"`)
-	}
-	if e.options.KernelArgs != "" {
-		words = append(words, e.options.KernelArgs)
-	}
-	line := strings.Join(words, " ")
-	if length := len(line) + e.vmm.AddedArgs; length > maxCommandLine {
-		return "", fmt.Errorf("the guest's kernel command line, with the image's environment, kernel_args and what %s adds, has %d characters, and the kernel accepts at most %d", e.vmm.Name, length, maxCommandLine)
-	}
-	return line, nil
+	k := vmm.KernelLine{Port: m.Port, PIDs: r.Limits.PIDs, Env: r.Image.Env, Extra: e.options.KernelArgs}
+	line := k.After(append(words, e.vmm.KernelArgs()...)...)
+	return line, k.Check(line, e.vmm.Name, e.vmm.AddedArgs)
 }

@@ -23,6 +23,7 @@ import (
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/console"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
@@ -98,21 +99,27 @@ func (g *Guest) Directory() (string, error) {
 	return dir, nil
 }
 
-// JoinNetwork attaches the guest to the network between the guests, if there is
-// one.
-func (g *Guest) JoinNetwork() (*virtnet.Port, error) {
-	if g.request.Network == nil {
-		return nil, nil
+// Connect attaches the guest to the request's network, or to a bridge of its own; own is
+// nil where it gets none. path is that of a packet.
+func (g *Guest) Connect(own func(*cleanup.Owner) (*virtnet.Bridge, error)) (port *virtnet.Port, path string, err error) {
+	bridge, joins := g.request.Network.(*virtnet.Bridge)
+	switch {
+	case g.request.Network != nil && !joins:
+		return nil, "", fmt.Errorf("the network of guest %s is not a bridge: another kind of environment created it", g.request.Name)
+	case g.request.Network == nil && own == nil:
+		return nil, "none", nil
+	case g.request.Network == nil:
+		if bridge, err = own(g.request.Owner); err != nil {
+			return nil, "", err
+		}
+		g.OnStop(bridge.Close)
 	}
-	bridge, ok := g.request.Network.(*virtnet.Bridge)
-	if !ok {
-		return nil, fmt.Errorf("the network of guest %s is not a bridge: another kind of environment created it", g.request.Name)
-	}
-	return g.AttachBridge(bridge)
+	port, err = g.attach(bridge)
+	return port, bridge.Path(), err
 }
 
-// AttachBridge creates a tap at a bridge for the guest.
-func (g *Guest) AttachBridge(bridge *virtnet.Bridge) (*virtnet.Port, error) {
+// attach creates a tap at a bridge for the guest.
+func (g *Guest) attach(bridge *virtnet.Bridge) (*virtnet.Port, error) {
 	port, err := bridge.Tap()
 	if err != nil {
 		return nil, err
