@@ -90,24 +90,9 @@ func diskSize(content int64) int64 {
 // measure returns the size of a tree in 4 KiB blocks, each hard link counted
 // once, and the number of its files.
 func measure(dir string) (size, files int64, err error) {
-	seen := map[uint64]bool{}
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			if seen[stat.Ino] {
-				return nil
-			}
-			seen[stat.Ino] = true
-		}
+	err = eachFile(dir, func(info fs.FileInfo, _ *syscall.Stat_t) {
 		files++
 		size += (info.Size() + 4095) / 4096 * 4096
-		return nil
 	})
 	if err != nil {
 		return 0, 0, fmt.Errorf("size of %s: %w", dir, err)

@@ -228,24 +228,30 @@ func (s *Store) Sweep() ([]string, error) {
 	return swept, nil
 }
 
-// diskUsage returns the disk usage of a file or tree. Hard links count once,
-// holes do not count.
-func diskUsage(path string) int64 {
-	var total int64
+// diskUsage returns the disk usage of a file or tree. Holes do not count.
+func diskUsage(path string) (total int64) {
+	_ = eachFile(path, func(_ fs.FileInfo, stat *syscall.Stat_t) { total += stat.Blocks * 512 })
+	return total
+}
+
+// eachFile calls f for the files of a tree: once for one with several names, and not for
+// one that is removed meanwhile.
+func eachFile(tree string, f func(fs.FileInfo, *syscall.Stat_t)) error {
 	seen := map[uint64]bool{}
-	_ = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // removed meanwhile
+	return filepath.WalkDir(tree, func(_ string, entry fs.DirEntry, err error) error {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = entry.Info()
 		}
-		info, err := entry.Info()
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil
+		} else if err != nil {
+			return err
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok && !seen[stat.Ino] {
 			seen[stat.Ino] = true
-			total += stat.Blocks * 512
+			f(info, stat)
 		}
 		return nil
 	})
-	return total
 }

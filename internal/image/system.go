@@ -150,13 +150,18 @@ func (s *Store) machineRoot(ctx context.Context, system System, packages []strin
 
 var commandDirectories = []string{"usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin"}
 
-// lacks are those of some commands that an image does not have.
-func (i *Image) lacks(ctx context.Context, commands []string) (missing []string, err error) {
+// root opens the image's directory: no link in it leads out.
+func (i *Image) root(ctx context.Context) (*os.Root, error) {
 	dir, err := i.asRoot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	return os.OpenRoot(dir)
+}
+
+// lacks are those of some commands that an image does not have.
+func (i *Image) lacks(ctx context.Context, commands []string) (missing []string, err error) {
+	root, err := i.root(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -176,11 +181,7 @@ func (i *Image) lacks(ctx context.Context, commands []string) (missing []string,
 // SystemName is how an image names its distribution and release; "" where it has no
 // os-release.
 func (i *Image) SystemName(ctx context.Context) (string, error) {
-	dir, err := i.asRoot(ctx)
-	if err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := i.root(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -11,10 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"sort"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -144,55 +142,4 @@ func Tar(t *testing.T, file string) map[string]File {
 		found[path.Clean(header.Name)] = s
 	}
 	return found
-}
-
-// Directory lists the files of a directory.
-func Directory(t *testing.T, directory string) map[string]File {
-	t.Helper()
-	found := map[string]File{}
-	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		stat := info.Sys().(*syscall.Stat_t)
-		s := File{info.Mode().Type(), info.Mode() &^ fs.ModeType, stat.Uid, stat.Gid, ""}
-		switch {
-		case info.Mode().IsRegular():
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			s.Content = fmt.Sprintf("%x", sha256.Sum256(content))
-		case info.Mode()&fs.ModeSymlink != 0:
-			if s.Content, err = os.Readlink(path); err != nil {
-				return err
-			}
-		}
-		name, err := filepath.Rel(directory, path)
-		found[name] = s
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// Differences logs the files that differ.
-func Differences(t *testing.T, a, b map[string]File) {
-	t.Helper()
-	for name := range a {
-		if a[name] != b[name] {
-			t.Logf("%s: %+v and %+v", name, a[name], b[name])
-		}
-	}
-	for name := range b {
-		if _, ok := a[name]; !ok {
-			t.Logf("%s only in the second", name)
-		}
-	}
 }
