@@ -1,9 +1,10 @@
 package evidence
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	"tare/internal/stats"
@@ -59,29 +60,25 @@ func Compare(slow, fast []Counted) []Change {
 		}
 	}
 	order := []Kind{Where, Called, Event, Whole, Within}
-	sort.SliceStable(changes, func(i, j int) bool {
-		a, b := changes[i], changes[j]
-		if a.Kind != b.Kind {
-			return slices.Index(order, a.Kind) < slices.Index(order, b.Kind)
-		}
-		if sumA, sumB := sum(a.Name), sum(b.Name); sumA != sumB {
-			return sumA // the total first
-		}
-		if x, y := size(a.Seconds()), size(b.Seconds()); x != y {
-			return x > y
-		}
-		if x, y := size(a.Count()), size(b.Count()); x != y {
-			return x > y
-		}
-		return a.Name < b.Name
+	slices.SortStableFunc(changes, func(a, b Change) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
+			cmp.Compare(sum(a.Name), sum(b.Name)),
+			cmp.Compare(size(b.Seconds()), size(a.Seconds())),
+			cmp.Compare(size(b.Count()), size(a.Count())),
+			strings.Compare(a.Name, b.Name),
+		)
 	})
 	return changes
 }
 
-// sum reports whether a name is the total of others.
-func sum(name string) bool {
+// sum is 0 for a name that is the total of others, which comes first, and 1 for others.
+func sum(name string) int {
 	name = strings.TrimPrefix(strings.TrimPrefix(name, Host), Guest)
-	return name == InKernel || name == InUser || name == Syscalls
+	if name == InKernel || name == InUser || name == Syscalls {
+		return 0
+	}
+	return 1
 }
 
 func size(f usage.Figure) float64 {
@@ -105,24 +102,27 @@ func kindOf(name string) Kind {
 	return Event
 }
 
-// names returns the names in all trials, except the waits, which belong to their
-// system calls.
-func names(sides ...[]Counted) (list []string) {
-	known := map[string]bool{}
-	for _, trials := range sides {
-		for _, t := range trials {
-			for _, figures := range []map[string]usage.Figure{t.Evidence.Counts, t.Evidence.Times} {
-				for name := range figures {
-					if !known[name] && !strings.HasPrefix(name, Wait) {
-						known[name] = true
-						list = append(list, name)
-					}
-				}
+// figures visits the counts and times of all trials.
+func figures(sides [][]Counted, visit func(name string, f usage.Figure)) {
+	for _, t := range slices.Concat(sides...) {
+		for _, all := range []map[string]usage.Figure{t.Evidence.Counts, t.Evidence.Times} {
+			for name, f := range all {
+				visit(name, f)
 			}
 		}
 	}
-	sort.Strings(list)
-	return list
+}
+
+// names returns the names in all trials, except the waits, which belong to their
+// system calls.
+func names(sides ...[]Counted) []string {
+	known := map[string]bool{}
+	figures(sides, func(name string, _ usage.Figure) {
+		if !strings.HasPrefix(name, Wait) {
+			known[name] = true
+		}
+	})
+	return slices.Sorted(maps.Keys(known))
 }
 
 // median returns the medians over the trials, each figure separately. A figure that
@@ -208,34 +208,24 @@ func timedWith(name string) string {
 
 // Remarks lists the notes of the trials, and which figures are missing and why.
 func Remarks(sides ...[]Counted) (lines []string) {
+	for _, t := range slices.Concat(sides...) {
+		for _, note := range t.Evidence.Notes {
+			if !slices.Contains(lines, note) {
+				lines = append(lines, note)
+			}
+		}
+	}
 	about := map[string][]string{} // reason → names
-	add := func(line string) {
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
+	figures(sides, func(name string, f usage.Figure) {
+		if f.Missing != "" && !slices.Contains(about[f.Missing], Label(name)) {
+			about[f.Missing] = append(about[f.Missing], Label(name))
 		}
-	}
-	for _, trials := range sides {
-		for _, t := range trials {
-			for _, note := range t.Evidence.Notes {
-				add(note)
-			}
-			for _, figures := range []map[string]usage.Figure{t.Evidence.Counts, t.Evidence.Times} {
-				for name, f := range figures {
-					if f.Missing != "" && !slices.Contains(about[f.Missing], Label(name)) {
-						about[f.Missing] = append(about[f.Missing], Label(name))
-					}
-				}
-			}
-		}
-	}
+	})
 	var missing []string
 	for reason, names := range about {
-		sort.Strings(names)
+		slices.Sort(names)
 		missing = append(missing, "not counted: "+strings.Join(names, ", ")+": "+reason)
 	}
-	sort.Strings(missing)
-	for _, line := range missing {
-		add(line)
-	}
-	return lines
+	slices.Sort(missing)
+	return append(lines, missing...)
 }

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-func figures(pairs ...any) map[string]usage.Figure {
+func known(pairs ...any) map[string]usage.Figure {
 	m := map[string]usage.Figure{}
 	for i := 0; i < len(pairs); i += 2 {
 		m[pairs[i].(string)] = usage.Known(pairs[i+1].(float64))
@@ -31,12 +31,12 @@ func compareTwo(slow, fast Evidence, slowOps, fastOps float64) []Change {
 // Native, and a container with a bridge, an overlay and a log in a pipe.
 var (
 	native = Evidence{Seconds: 10,
-		Counts: figures("syscalls", 5e5, "syscall.read", 2e5, "syscall.writev", 1e5, "syscall.epoll_wait", 2e5, "switch.voluntary", 1e4, "switch.involuntary", 500.0, "fault.minor", 100.0, "fault.major", 0.0, "softirq.NET_RX", 1e5, "host.softirq.NET_RX", 1.1e5),
-		Times:  figures("syscalls", 2.0, "syscall.read", 0.5, "syscall.writev", 1.2, "syscall.epoll_wait", 0.3, "wait.epoll_wait", 4.0, "softirq.NET_RX", 0.4, "host.softirq.NET_RX", 0.5, "user", 0.8, "kernel", 3.0, "kernel.network", 2.5, "kernel.entry", 0.5, "host.kernel", 3.5, "host.kernel.network", 3.5, "probe", 0.2),
+		Counts: known("syscalls", 5e5, "syscall.read", 2e5, "syscall.writev", 1e5, "syscall.epoll_wait", 2e5, "switch.voluntary", 1e4, "switch.involuntary", 500.0, "fault.minor", 100.0, "fault.major", 0.0, "softirq.NET_RX", 1e5, "host.softirq.NET_RX", 1.1e5),
+		Times:  known("syscalls", 2.0, "syscall.read", 0.5, "syscall.writev", 1.2, "syscall.epoll_wait", 0.3, "wait.epoll_wait", 4.0, "softirq.NET_RX", 0.4, "host.softirq.NET_RX", 0.5, "user", 0.8, "kernel", 3.0, "kernel.network", 2.5, "kernel.entry", 0.5, "host.kernel", 3.5, "host.kernel.network", 3.5, "probe", 0.2),
 	}
 	docker = Evidence{Seconds: 10,
-		Counts: figures("syscalls", 4e5, "syscall.read", 1e5, "syscall.writev", 5e4, "syscall.write", 1e5, "syscall.epoll_wait", 1.5e5, "switch.voluntary", 6e4, "switch.involuntary", 300.0, "fault.minor", 50.0, "fault.major", 0.0, "softirq.NET_RX", 1e5, "host.softirq.NET_RX", 1.5e5),
-		Times:  figures("syscalls", 3.0, "syscall.read", 0.4, "syscall.writev", 1.1, "syscall.write", 1.3, "syscall.epoll_wait", 0.2, "softirq.NET_RX", 0.5, "host.softirq.NET_RX", 0.9, "user", 0.5, "kernel", 4.2, "kernel.network", 2.6, "kernel.entry", 0.4, "kernel.pipe", 0.6, "kernel.overlay", 0.3, "kernel.netfilter", 0.3, "host.kernel", 5.0, "host.kernel.network", 5.0, "probe", 0.2),
+		Counts: known("syscalls", 4e5, "syscall.read", 1e5, "syscall.writev", 5e4, "syscall.write", 1e5, "syscall.epoll_wait", 1.5e5, "switch.voluntary", 6e4, "switch.involuntary", 300.0, "fault.minor", 50.0, "fault.major", 0.0, "softirq.NET_RX", 1e5, "host.softirq.NET_RX", 1.5e5),
+		Times:  known("syscalls", 3.0, "syscall.read", 0.4, "syscall.writev", 1.1, "syscall.write", 1.3, "syscall.epoll_wait", 0.2, "softirq.NET_RX", 0.5, "host.softirq.NET_RX", 0.9, "user", 0.5, "kernel", 4.2, "kernel.network", 2.6, "kernel.entry", 0.4, "kernel.pipe", 0.6, "kernel.overlay", 0.3, "kernel.netfilter", 0.3, "host.kernel", 5.0, "host.kernel.network", 5.0, "probe", 0.2),
 	}
 )
 
