@@ -22,9 +22,9 @@ type amountKey struct {
 // and all blocks do the same work.
 type amounts map[amountKey]lifecycle.Work
 
-// mostOff is by which factor samples may differ from the expected length before their
+// maxLengthRatio is by which factor samples may differ from the expected length before their
 // amounts are sought again.
-const mostOff = 2
+const maxLengthRatio = 2
 
 // learn keeps the amounts of a trial if its median sample took about as long as
 // expected.
@@ -33,7 +33,7 @@ func (a amounts) learn(c amountKey, t rundir.Trial, err error) {
 		return
 	}
 	delete(a, c)
-	if ratio := medianSample(t) / t.ExpectedSeconds; err == nil && ratio < mostOff && ratio > 1./mostOff {
+	if ratio := medianSample(t) / t.ExpectedSeconds; err == nil && ratio < maxLengthRatio && ratio > 1./maxLengthRatio {
 		a[c] = lifecycle.Work{Amounts: t.Amounts, Length: time.Duration(t.ExpectedSeconds * float64(time.Second))}
 	}
 }

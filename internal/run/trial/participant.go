@@ -45,10 +45,10 @@ type participant struct {
 	sharing  []string
 	loopback string
 	err      error // why the trial failed; it then has no more samples
-	// spent is the time that the participant took so far, and elsewhere what of
+	// spent is the time that the participant took so far, and externalTime what of
 	// it is no overhead of tare: starts, stops and the workload's own commands.
-	spent, elsewhere time.Duration
-	sampling         time.Duration // of spent, that of samples
+	spent, externalTime time.Duration
+	sampling            time.Duration // of spent, that of samples
 }
 
 // spec is what the plan says about a slot.
@@ -121,11 +121,11 @@ func (p *participant) timed() (done func()) {
 	return func() { p.spent += time.Since(began) }
 }
 
-// elapse does what is no overhead of tare.
-func (p *participant) elapse(do func()) {
+// external does what is no overhead of tare.
+func (p *participant) external(do func()) {
 	began := time.Now()
 	do()
-	p.elsewhere += time.Since(began)
+	p.externalTime += time.Since(began)
 }
 
 // start starts the instances, unless that is what the samples do.
@@ -140,7 +140,7 @@ func (p *participant) start(ctx context.Context) {
 
 // get takes the instances. What the environment cannot provide skips the trial.
 func (p *participant) get(ctx context.Context, r instances.Request) {
-	p.elapse(func() { p.group, p.err = p.run.pool.Get(ctx, r) })
+	p.external(func() { p.group, p.err = p.run.pool.Get(ctx, r) })
 	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
 		p.skip(limit.Reason)
 	}
@@ -265,7 +265,7 @@ func (p *participant) finish(ctx context.Context, during usage.Pressure) {
 	if p.skipped {
 		return
 	}
-	defer func() { p.trial.OwnSeconds = (p.spent - p.elsewhere).Seconds() }()
+	defer func() { p.trial.OwnSeconds = (p.spent - p.externalTime).Seconds() }()
 	defer p.timed()()
 	switch {
 	case p.fromStart():
@@ -298,7 +298,7 @@ func (p *participant) finish(ctx context.Context, during usage.Pressure) {
 
 // release stops the instances. A failure is a warning, which says when that was.
 func (p *participant) release(r instances.Request, when string) {
-	p.elapse(func() {
+	p.external(func() {
 		if err := p.run.pool.Release(r); err != nil {
 			p.record.Warn(when + ": " + err.Error())
 		}
@@ -328,7 +328,7 @@ func (p *participant) takeDown(ctx context.Context) {
 	if p.err != nil && !errors.Is(p.err, agent.ErrGone) {
 		p.err = errors.Join(p.err, p.group.Gone()) // where the failure says nothing of it
 	}
-	p.elsewhere += p.session.Spent()
+	p.externalTime += p.session.Spent()
 }
 
 func (p *participant) keepReadings(ctx context.Context, all []rundir.InstanceSeries) {

@@ -44,7 +44,7 @@ func (p *participant) sampleStart(ctx context.Context, number, position int, las
 	case p.pack().Startup:
 		first := p.describe()
 		took = p.endStart()
-		p.elapse(func() { s, p.err = p.measureStart(ctx, first) })
+		p.external(func() { s, p.err = p.measureStart(ctx, first) })
 	default:
 		p.describe()
 		p.err = p.sampleCold(ctx, number, position, began)
@@ -130,7 +130,7 @@ func (p *participant) sampleCold(ctx context.Context, number, position int, bega
 	}
 	defer func() {
 		err = errors.Join(err, session.Finish(ctx))
-		p.elsewhere += session.Spent()
+		p.externalTime += session.Spent()
 	}()
 	if err := session.Prepare(ctx); err != nil {
 		return err
