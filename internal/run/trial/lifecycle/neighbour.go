@@ -19,7 +19,8 @@ const leastBusy = 0.95
 // killTimeout is how long a killed driver may take to exit.
 const killTimeout = 10 * time.Second
 
-// neighbours run their drivers over and over while the copies are measured.
+// neighbours run their drivers over and over while the copies are measured. Without
+// copies nothing works.
 type neighbours struct {
 	copies []*Copy
 	// working ends when a neighbour fails, with its error as the cause, or when
@@ -46,10 +47,11 @@ func (l *loop) unpause() {
 
 var errStopped = errors.New("the neighbours were stopped")
 
-func newNeighbours(copies []*Copy) *neighbours { return &neighbours{copies: copies} }
-
 // start prepares all neighbours, and returns once their drivers run.
 func (n *neighbours) start(ctx context.Context, w *Workload) error {
+	if len(n.copies) == 0 {
+		return nil
+	}
 	n.working, n.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	err := w.each(n.copies, func(c *Copy) error {
 		if err := c.startServers(ctx); err != nil {
@@ -84,12 +86,13 @@ func (n *neighbours) start(ctx context.Context, w *Workload) error {
 	return nil
 }
 
-// while is a context that also ends when a neighbour fails.
+// while is a context that also ends when a neighbour fails: a value that was measured
+// with fewer neighbours than the level says would be wrong.
 func (n *neighbours) while(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
 	if n.working == nil {
-		return ctx, func() { cancel(nil) }
+		return ctx, func() {}
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	detach := context.AfterFunc(n.working, func() { cancel(context.Cause(n.working)) })
 	return ctx, func() {
 		detach()

@@ -63,7 +63,7 @@ type Work struct {
 type Workload struct {
 	name       string
 	copies     []*Copy
-	neighbours *neighbours // nil for none
+	neighbours *neighbours
 	alternates bool
 	prepared   bool
 	reported   bool // the failure of a neighbour was returned
@@ -72,7 +72,7 @@ type Workload struct {
 
 // New puts the parameters and addresses into the pack's commands. It runs none.
 func New(c Config) (*Workload, error) {
-	w := &Workload{name: c.Name, alternates: c.Alternating}
+	w := &Workload{name: c.Name, alternates: c.Alternating, neighbours: &neighbours{}}
 	var err error
 	if w.copies, err = newCopies(c, "copy", c.Name, c.Load, c.Copies); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func New(c Config) (*Workload, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.neighbours = newNeighbours(list)
+		w.neighbours.copies = list
 	}
 	return w, nil
 }
@@ -96,10 +96,8 @@ func New(c Config) (*Workload, error) {
 // and neighbours go on until Finish.
 func (w *Workload) Prepare(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, w.pauseNeighbours(ctx)) }()
-	if w.neighbours != nil {
-		if err := w.neighbours.start(ctx, w); err != nil {
-			return w.failure(err)
-		}
+	if err := w.neighbours.start(ctx, w); err != nil {
+		return w.failure(err)
 	}
 	return w.run(ctx, func(ctx context.Context, c *Copy) error {
 		return c.clocked(ctx, c.Driver(), func() error {
@@ -130,9 +128,9 @@ func (w *Workload) StartServers(ctx context.Context) error {
 }
 
 func (w *Workload) run(ctx context.Context, prepare func(context.Context, *Copy) error) error {
-	ctx, done := w.whileNeighboursWork(ctx)
+	ctx, done := w.neighbours.while(ctx)
 	defer done()
-	if err := w.resumeNeighbours(ctx); err != nil {
+	if err := w.failure(w.neighbours.resume(ctx, w)); err != nil {
 		return err
 	}
 	if err := w.each(w.copies, func(c *Copy) error { return prepare(ctx, c) }); err != nil {
@@ -152,9 +150,9 @@ func (w *Workload) sample(ctx context.Context, drive func(context.Context, *Copy
 	if !w.prepared {
 		return s, fmt.Errorf("workload %s: a sample was asked for before the workload was prepared", w.name)
 	}
-	ctx, done := w.whileNeighboursWork(ctx)
+	ctx, done := w.neighbours.while(ctx)
 	defer done()
-	if err := w.resumeNeighbours(ctx); err != nil {
+	if err := w.failure(w.neighbours.resume(ctx, w)); err != nil {
 		return s, err
 	}
 	s.Copies = make([]CopySample, len(w.copies))
@@ -172,15 +170,8 @@ func (w *Workload) sample(ctx context.Context, drive func(context.Context, *Copy
 	return s, nil
 }
 
-func (w *Workload) resumeNeighbours(ctx context.Context) error {
-	if w.neighbours == nil {
-		return nil
-	}
-	return w.failure(w.neighbours.resume(ctx, w))
-}
-
 func (w *Workload) pauseNeighbours(ctx context.Context) error {
-	if !w.alternates || w.neighbours == nil {
+	if !w.alternates {
 		return nil
 	}
 	return w.neighbours.pause(ctx, w)
@@ -220,9 +211,6 @@ func (w *Workload) Finish(ctx context.Context) error {
 	}
 	w.prepared = false
 	err := w.each(w.copies, func(c *Copy) error { return c.finish(ctx) })
-	if w.neighbours == nil {
-		return err
-	}
 	failed := w.neighbours.stop()
 	switch {
 	case w.reported:
@@ -251,21 +239,9 @@ func (w *Workload) Work() (found Work) {
 // Copies of the workload.
 func (w *Workload) Copies() []*Copy { return w.copies }
 
-// whileNeighboursWork is a context that also ends when a neighbour fails: a value
-// that was measured with fewer neighbours than the level says would be wrong.
-func (w *Workload) whileNeighboursWork(ctx context.Context) (context.Context, func()) {
-	if w.neighbours == nil {
-		return ctx, func() {}
-	}
-	return w.neighbours.while(ctx)
-}
-
 // failure is the error of an operation: a neighbour's, where one has failed, as
 // the operation's own is a consequence of it.
 func (w *Workload) failure(err error) error {
-	if w.neighbours == nil {
-		return err
-	}
 	if failed := w.neighbours.failure(); failed != nil {
 		w.reported = true
 		return failed
