@@ -44,7 +44,7 @@ func TestThePublishedColumnsAreThoseOfTheTables(t *testing.T) {
 	}
 	asPublished(t, path, text, out.Bytes())
 
-	page := filepath.Join("..", "..", "docs", "exports.md")
+	page := filepath.Join("..", "..", "docs", "how-to", "exports.md")
 	if text, err = os.ReadFile(page); err != nil {
 		t.Fatal(err)
 	}

@@ -133,20 +133,3 @@ func (p *picture) legend(x, y, width float64, entries []entry) float64 {
 	}
 	return y - top + line
 }
-
-func cellOf(m model.Metric, environment string) *model.Cell {
-	i := slices.IndexFunc(m.Cells, func(c model.Cell) bool { return c.Environment.Name == environment })
-	if i < 0 {
-		return nil
-	}
-	return &m.Cells[i]
-}
-
-// metricAt is a metric of a workload at a level; nil where there is none.
-func metricAt(l model.Level, name string) *model.Metric {
-	i := slices.IndexFunc(l.Metrics, func(m model.Metric) bool { return m.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &l.Metrics[i]
-}

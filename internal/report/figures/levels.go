@@ -150,8 +150,8 @@ func curvesOf(v *model.Report, w model.Workload, m model.Metric) (curves []curve
 				}
 			}
 			var contrast *verdict.Contrast
-			if at := metricAt(l, m.Name); at != nil {
-				if cell := cellOf(*at, e.Name); cell != nil {
+			if at := l.Metric(m.Name); at != nil {
+				if cell := at.Cell(e.Name); cell != nil {
 					contrast = cell.Contrast
 				}
 			}

@@ -82,7 +82,7 @@ func matrixOf(v *model.Report, name string, rows []matrixRow, environments []mod
 		}
 		p.say(soft, textSize, ends, label-4, y+8, fit(r.name, room))
 		for j, e := range environments {
-			p.matrixCell(cellOf(r.metric, e.Name), label+wide*float64(j), y, wide, height)
+			p.matrixCell(r.metric.Cell(e.Name), label+wide*float64(j), y, wide, height)
 		}
 		y += height
 	}
@@ -120,7 +120,7 @@ func some(rows []matrixRow, environments []model.Environment, is func(*verdict.C
 	for _, r := range rows {
 		for _, e := range environments {
 			var of *verdict.Contrast
-			if c := cellOf(r.metric, e.Name); c != nil {
+			if c := r.metric.Cell(e.Name); c != nil {
 				of = c.Contrast
 			}
 			if is(of) {

@@ -25,13 +25,13 @@ func ratios(v *model.Report, w model.Workload, m model.Metric) *picture {
 	var rows []ratioRow
 	var values []float64
 	for _, l := range w.Levels {
-		at := metricAt(l, m.Name)
+		at := l.Metric(m.Name)
 		if at == nil {
 			continue
 		}
 		found, level := v.BlockRatios(w.Name, l.Name, m.Name), l.Name
 		for _, e := range v.Compared() {
-			c := cellOf(*at, e.Name)
+			c := at.Cell(e.Name)
 			if len(found[e.Name]) == 0 || c == nil || c.Contrast == nil {
 				continue
 			}

@@ -1,10 +1,12 @@
 package html
 
 import (
+	"fmt"
 	"slices"
 
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
+	"tare/internal/report/section"
 	"tare/internal/rundir"
 	"tare/internal/subject"
 )
@@ -13,30 +15,7 @@ import (
 // The list of all trials has the rest.
 const mostBlocks = 500
 
-// blockTable is one primary metric at one level, block by block. Each value leads to its
-// trial.
-type blockTable struct {
-	Anchor       string // of the level; in its first table
-	Place        string
-	Metric       model.Metric
-	Environments []model.Environment
-	Rows         []blockRow
-	Left         int // rows that are left out
-}
-
-type blockRow struct {
-	Block int
-	Cells []blockCell
-}
-
-// blockCell is what one trial gave.
-type blockCell struct {
-	Trial  int // its number among all trials, from 1; 0 for none
-	Value  string
-	Change string // against the baseline in the same block: what the contrast is estimated from
-}
-
-// trialIndex finds the numbers of trials: by level and environment, and then by block.
+// trialIndex finds the numbers of trials, from 1: by cell, and then by block.
 type trialIndex map[subject.Cell]map[int]int
 
 func newTrialIndex(trials []rundir.Trial) trialIndex {
@@ -50,60 +29,66 @@ func newTrialIndex(trials []rundir.Trial) trialIndex {
 	return index
 }
 
-// BlockTables are the tables of a workload.
-func (p *page) BlockTables(w model.Workload) (tables []blockTable) {
+// BlockTables are the primary metrics of a workload block by block. Each value leads to
+// its trial.
+func (p *page) BlockTables(w model.Workload) (tables []partOf) {
 	for _, l := range w.Levels {
 		anchor := model.LevelAnchor(w, l)
 		for _, m := range l.Metrics {
 			if !m.Primary {
 				continue
 			}
-			if t := p.blockTable(w, l, m); len(t.Rows) > 0 {
-				t.Anchor, anchor = anchor, ""
-				tables = append(tables, t)
+			place := model.LevelTitle(w.Name, l.Name)
+			t := p.blockTable(w, l, m)
+			t.About = m.Title() + " of " + place + ", block by block"
+			if len(t.Rows) > 0 {
+				tables = append(tables, partOf{Anchor: anchor, Part: section.Part{Title: place + ": " + m.Heading(), Table: t}})
+				anchor = ""
 			}
 		}
 	}
 	return tables
 }
 
-func (p *page) blockTable(w model.Workload, l model.Level, m model.Metric) blockTable {
-	t := blockTable{Place: model.LevelTitle(w.Name, l.Name), Metric: m}
+func (p *page) blockTable(w model.Workload, l model.Level, m model.Metric) *section.Table {
+	t := &section.Table{Class: "blocks", Columns: []section.Column{{Head: "block", Number: true, Key: true}}}
 	of := func(e model.Environment) map[int]int { return p.index[l.Place(w).In(e.Name)] }
-	t.Environments = lists.Filter(append([]model.Environment{p.Base}, lists.Filter(p.Environments, func(e model.Environment) bool { return !e.Baseline })...),
+	environments := lists.Filter(append([]model.Environment{p.Base}, lists.Filter(p.Environments, func(e model.Environment) bool { return !e.Baseline })...),
 		func(e model.Environment) bool { return len(of(e)) > 0 })
+	changes := map[subject.Cell]map[int]float64{}
+	for environment, ratios := range p.BlockRatios(w.Name, l.Name, m.Name) {
+		at := map[int]float64{}
+		for _, r := range ratios {
+			at[r.Block] = r.Log
+		}
+		changes[l.Place(w).In(environment)] = at
+	}
 	var blocks []int
-	for _, e := range t.Environments {
+	for _, e := range environments {
+		t.Columns = append(t.Columns, section.Column{Head: e.Shown, Number: true})
 		for block := range of(e) {
 			blocks = append(blocks, block)
 		}
 	}
 	slices.Sort(blocks)
 	blocks = slices.Compact(blocks)
-	if len(blocks) > mostBlocks {
-		t.Left, blocks = len(blocks)-mostBlocks, blocks[:mostBlocks]
-	}
-	changes := map[string]map[int]float64{}
-	for environment, ratios := range p.BlockRatios(w.Name, l.Name, m.Name) {
-		changes[environment] = map[int]float64{}
-		for _, r := range ratios {
-			changes[environment][r.Block] = r.Log
-		}
-	}
-	for _, block := range blocks {
-		row := blockRow{Block: block}
-		for _, e := range t.Environments {
-			c := blockCell{Trial: of(e)[block]}
-			if c.Trial > 0 {
-				c.Value = valueText(&p.Trials[c.Trial-1], m)
+	for _, block := range blocks[:min(mostBlocks, len(blocks))] {
+		row := section.Line(block)
+		for _, e := range environments {
+			var cell section.Cell
+			if trial := of(e)[block]; trial > 0 {
+				cell = section.Cell{{Text: valueText(&p.Trials[trial-1], m), Link: fmt.Sprintf("t%d", trial)}}
 			}
 			// A rung of a ladder is compared with the one below it.
-			if d, paired := changes[e.Name][block]; paired && e.Compared() {
-				c.Change = typeset(model.Change(d))
+			if d, paired := changes[l.Place(w).In(e.Name)][block]; paired && e.Compared() {
+				cell = append(cell, section.Text{Text: " "}, section.Text{Text: model.Change(d), Style: section.Ends})
 			}
-			row.Cells = append(row.Cells, c)
+			row.Cells = append(row.Cells, cell)
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if left := len(blocks) - mostBlocks; left > 0 {
+		t.Rows = append(t.Rows, section.Line(fmt.Sprintf("%d further blocks: in the list of all trials", left)))
 	}
 	return t
 }

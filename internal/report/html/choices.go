@@ -6,7 +6,7 @@ import (
 	"tare/internal/report/model"
 )
 
-// choice is one metric at one level that a chart can show.
+// choice is what a chart can show: the first is selected, or a primary metric.
 type choice struct {
 	Value, Text string
 	Selected    bool
@@ -30,35 +30,35 @@ func plotted(w model.Workload) []numbered {
 	return kept
 }
 
-// choices for the plot of every trial.
-func choices(w model.Workload) []choice {
-	var all []choice
+// choices of the metrics of a workload, for the plot of every trial.
+func choices(w model.Workload) []choice { return metricsAt(w, w.Levels) }
+
+// metricChoices are for the curves, which show all levels at once.
+func metricChoices(w model.Workload) []choice { return metricsAt(w, []model.Level{{}}) }
+
+func metricsAt(w model.Workload, levels []model.Level) (all []choice) {
 	chosen := false
 	for i, m := range w.AllMetrics() {
-		for j, l := range w.Levels {
-			c := choice{Value: fmt.Sprintf("%d,%d", i, j), Text: m.Title()}
-			if l.Name != "" {
-				c.Text += ", " + l.Name
-			}
-			if m.Primary && !chosen {
-				c.Selected, chosen = true, true
-			}
-			all = append(all, c)
-		}
+		at := levelsOf(fmt.Sprint(i), m.Title(), levels)
+		at[0].Selected = m.Primary && !chosen
+		chosen = chosen || m.Primary
+		all = append(all, at...)
 	}
 	return all
 }
 
-// metricChoices for the curves, which show all levels at once.
-func metricChoices(w model.Workload) []choice {
-	var all []choice
-	chosen := false
-	for i, m := range w.AllMetrics() {
-		c := choice{Value: fmt.Sprintf("%d,0", i), Text: m.Title()}
-		if m.Primary && !chosen {
-			c.Selected, chosen = true, true
-		}
-		all = append(all, c)
+// levelsOf are the choices of one thing at each level.
+func levelsOf(value, text string, levels []model.Level) (all []choice) {
+	for j, l := range levels {
+		all = append(all, choice{Value: fmt.Sprintf("%s,%d", value, j), Text: model.LevelTitle(text, l.Name)})
+	}
+	return all
+}
+
+// selected selects the first of some choices.
+func selected(all []choice) []choice {
+	if len(all) > 0 {
+		all[0].Selected = true
 	}
 	return all
 }

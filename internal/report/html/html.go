@@ -44,15 +44,12 @@ var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMa
 	"place":         model.LevelTitle,
 	"mark":          model.ConfoundMark,
 	"join":          func(words []string) string { return strings.Join(words, ", ") },
-	"blocks":        model.BlockRanges,
-	"versions":      model.Versions,
 	"plotted":       plotted,
 	"choices":       choices,
 	"metricChoices": metricChoices,
 	"blockAnchor":   model.LevelAnchor,
 	"usageOf":       func(w model.Workload, t model.UsageTable) usageIn { return usageIn{w, t} },
 	"short":         func(sum string) string { return sum[:min(12, len(sum))] },
-	"next":          func(i int) int { return i + 1 },
 }).ParseFS(templates, "templates/*.tmpl"))
 
 // Policy is the content security policy of a page: the only script that may run is the one

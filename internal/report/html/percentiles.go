@@ -18,14 +18,9 @@ type percentilesIn struct {
 func (p *page) PercentilesOf(w model.Workload) *percentilesIn {
 	in := percentilesIn{p.Plan.Baseline, w, p.Distributions(w), nil}
 	for i, d := range in.Distributions {
-		for j, l := range w.Levels {
-			c := choice{Value: fmt.Sprintf("%d,%d", i, j), Text: d.Name, Selected: len(in.Choices) == 0}
-			if l.Name != "" {
-				c.Text += ", " + l.Name
-			}
-			in.Choices = append(in.Choices, c)
-		}
+		in.Choices = append(in.Choices, levelsOf(fmt.Sprint(i), d.Name, w.Levels)...)
 	}
+	selected(in.Choices)
 	if len(in.Distributions) == 0 {
 		return nil
 	}

@@ -37,11 +37,12 @@ func (p *page) Below() []section.Section {
 
 // partOf is a part with the section that it is in.
 type partOf struct {
+	Anchor  string
 	Section section.Section
 	section.Part
 }
 
-func under(s section.Section, p section.Part) partOf { return partOf{s, p} }
+func under(s section.Section, p section.Part) partOf { return partOf{"", s, p} }
 
 // Drawing is the figure above the table, if it has one.
 func (p partOf) Drawing() template.HTML {

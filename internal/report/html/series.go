@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
@@ -42,15 +41,9 @@ func seriesNames(v *model.Report, workload string) []string {
 func (p *page) SeriesChoices(w model.Workload) []choice {
 	var all []choice
 	for _, name := range seriesNames(p.Report, w.Name) {
-		for j, l := range w.Levels {
-			text := name
-			if l.Name != "" {
-				text += ", " + l.Name
-			}
-			all = append(all, choice{Value: name + "," + strconv.Itoa(j), Text: text, Selected: len(all) == 0})
-		}
+		all = append(all, levelsOf(name, name, w.Levels)...)
 	}
-	return all
+	return selected(all)
 }
 
 // seriesOf are the curves of a workload at a level.

@@ -198,7 +198,7 @@ func matrix(v *model.Report) string {
 		cells := make([]line, len(metrics))
 		for i, m := range metrics {
 			cells[i].cells = []string{"{" + model.Missing + "}", "", ""}
-			if c := cellOf(m, e.Name); c != nil && c.Contrast != nil {
+			if c := m.Cell(e.Name); c != nil && c.Contrast != nil {
 				k := c.Contrast
 				cells[i].cells = []string{change(model.EstimateText(k)), interval(k), escape(short(model.VerdictWord(k))) + mark(k)}
 			}
@@ -274,15 +274,6 @@ func short(word string) string {
 		return "inconcl."
 	}
 	return strings.Replace(word, "no verdict", "none", 1)
-}
-
-func cellOf(m model.Metric, environment string) *model.Cell {
-	for i := range m.Cells {
-		if m.Cells[i].Environment.Name == environment {
-			return &m.Cells[i]
-		}
-	}
-	return nil
 }
 
 // environments is a table of what ran.

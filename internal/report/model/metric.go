@@ -38,6 +38,16 @@ func (w Workload) AllMetrics() []Metric {
 	return all
 }
 
+// Cell is that of an environment; nil where there is none.
+func (m Metric) Cell(environment string) *Cell {
+	return lists.Find(m.Cells, func(c *Cell) bool { return c.Environment.Name == environment })
+}
+
+// Metric is one of the level by its name; nil where there is none.
+func (l Level) Metric(name string) *Metric {
+	return lists.Find(l.Metrics, func(m *Metric) bool { return m.Name == name })
+}
+
 // Row is a metric of a workload at a level.
 type Row struct {
 	Workload Workload

@@ -69,7 +69,7 @@ func ladder(v *model.Report, a analysis.Attribution) *Table {
 		if s.Part == "" {
 			name, class = Cell{{Text: "total", Style: Strong}}, "total"
 		}
-		change := Text{Text: model.EstimateText(&c)}
+		change := Text{Text: model.EstimateText(&c), Class: "change"}
 		if c.N > 0 {
 			change.Link = blocks
 		}

@@ -82,7 +82,7 @@ type Cell []Text
 type Text struct {
 	Text  string
 	Style Style
-	Class string // of the page, for a verdict or a state
+	Class string // of the page, for a verdict, a state or a link
 	Link  string // an anchor
 	About string
 	Break bool // begins a line
