@@ -15,23 +15,14 @@ import (
 
 func TestFairnessIsReported(t *testing.T) {
 	in := reporttest.Unfair()
-	var text, long, md bytes.Buffer
+	var text, long bytes.Buffer
 	if err := writeText(&text, in, model.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeFairness(&long, parity.Summarize(in.Parity), in.Across, model.Options{Width: 80, All: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeMarkdown(&md, in, model.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(text.String(), "\n"+model.FairnessTitle+"\n")
-	section, _, _ = strings.Cut(section, "\n\n")
-	reporttest.Golden(t, "fair.txt", []byte(model.FairnessTitle+"\n"+section+"\n"))
 	reporttest.Golden(t, "fair-all.txt", long.Bytes())
-	_, section, _ = strings.Cut(md.String(), "\n## "+model.FairnessTitle)
-	section, _, _ = strings.Cut(section, "\n## ")
-	reporttest.Golden(t, "fair.md", []byte("## "+model.FairnessTitle+section))
 	for _, shown := range []string{text.String(), long.String()} {
 		for line := range strings.Lines(shown) {
 			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {

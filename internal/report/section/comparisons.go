@@ -187,7 +187,7 @@ func copies(v *model.Report, _ Options) Section {
 	for _, r := range v.CopiesRows() {
 		shown := Line(model.LevelTitle(r.Workload, r.Level), r.Metric, environment(r.Environment), r.Copies)
 		for _, x := range []float64{r.Together, r.Each, r.Mean, r.P95, r.P99, r.Least, r.Most} {
-			shown.Cells = append(shown.Cells, plain(model.Figure(x, r.Unit)))
+			shown.Cells = append(shown.Cells, plain(model.ShortFigure(x, r.Unit)))
 		}
 		shown.Cells = append(shown.Cells, plain(model.Percent(r.Spread)))
 		t.Rows = append(t.Rows, shown)
