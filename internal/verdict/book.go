@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"iter"
 	"slices"
 
 	"tare/internal/base/lists"
@@ -84,26 +85,36 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 			}
 		}
 	}
-	for _, w := range plan.Workloads {
-		for _, l := range w.Levels {
-			at := subject.Place{Workload: w.Name, Level: l.Name}
-			for i, m := range b.metrics[w.Name] {
-				for _, k := range compared {
-					e := newEntry(b.blank(at.In(k.pairs[0].environment), m), w.Fresh)
-					k.mark(&e.contrast)
-					e.contrast.Family = k.family(compared)
-					if plan.Design.Family == "study" && m.Primary {
-						e.contrast.Family *= primaries
-					}
-					for _, p := range k.pairs {
-						b.enter(e, i, at.In(p.environment), at.In(p.base))
-					}
-					b.entries = append(b.entries, e)
+	for at, w := range places(plan) {
+		for i, m := range b.metrics[w.Name] {
+			for _, k := range compared {
+				e := newEntry(b.blank(at.In(k.pairs[0].environment), m), w.Fresh)
+				k.mark(&e.contrast)
+				e.contrast.Family = k.family(compared)
+				if plan.Design.Family == "study" && m.Primary {
+					e.contrast.Family *= primaries
 				}
+				for _, p := range k.pairs {
+					b.enter(e, i, at.In(p.environment), at.In(p.base))
+				}
+				b.entries = append(b.entries, e)
 			}
 		}
 	}
 	return b
+}
+
+// places are the workloads of a plan at each of their levels.
+func places(plan *study.Plan) iter.Seq2[subject.Place, study.Workload] {
+	return func(yield func(subject.Place, study.Workload) bool) {
+		for _, w := range plan.Workloads {
+			for _, l := range w.Levels {
+				if !yield(subject.Place{Workload: w.Name, Level: l.Name}, w) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // emptyBook has no contrasts yet.

@@ -138,24 +138,21 @@ func followersOf(trials []rundir.Trial, metric string, enter func(environment, a
 
 // warnOfCarryOver adds what carries over to the contrasts of primary metrics.
 func warnOfCarryOver(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast) {
-	places := map[subject.Place][]rundir.Trial{}
+	of := map[subject.Place][]rundir.Trial{}
 	for _, t := range trials {
 		if len(t.Rounds) == 0 && len(t.HalfRounds) == 0 {
 			continue // it follows no other sample
 		}
-		places[t.Cell().Place()] = append(places[t.Cell().Place()], t)
+		of[t.Cell().Place()] = append(of[t.Cell().Place()], t)
 	}
 	advice := ""
 	if plan.Design.Waiting == "idle" {
 		advice = "; with `waiting: frozen` an instance does no work in the background while others are measured"
 	}
-	for _, w := range plan.Workloads {
-		for _, l := range w.Levels {
-			for _, m := range metricsOf(w.Pack) {
-				if m.Primary {
-					at := subject.Place{Workload: w.Name, Level: l.Name}
-					warnOf(carryOvers(places[at], m.Name), advice, contrasts, at.Of(m.Name))
-				}
+	for at, w := range places(plan) {
+		for _, m := range metricsOf(w.Pack) {
+			if m.Primary {
+				warnOf(carryOvers(of[at], m.Name), advice, contrasts, at.Of(m.Name))
 			}
 		}
 	}

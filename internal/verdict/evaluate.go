@@ -19,17 +19,16 @@ type lastDecision struct {
 
 // evaluate brings the verdict of a contrast up to date.
 func (b *Book) evaluate(e *entry) {
-	old, design := e.contrast, b.plan.Design
+	c, design := &e.contrast, b.plan.Design
 	e.s, e.base = joined(e.of), joined(e.over)
-	e.contrast = Contrast{Workload: old.Workload, Level: old.Level, Metric: old.Metric, Unit: old.Unit, Better: old.Better,
-		Primary: old.Primary, Environment: old.Environment, Baseline: old.Baseline, BaseLevel: old.BaseLevel, Part: old.Part, Name: old.Name, Orders: old.Orders, Margin: old.Margin, Family: old.Family,
-		Companion: old.Companion, Label: b.labels[old.Environment], BaselineLabel: b.labels[old.Baseline],
+	*c = Contrast{Workload: c.Workload, Level: c.Level, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary,
+		Environment: c.Environment, Baseline: c.Baseline, BaseLevel: c.BaseLevel, Part: c.Part, Name: c.Name, Orders: c.Orders,
+		Margin: c.Margin, Family: c.Family, Companion: c.Companion, Label: b.labels[c.Environment], BaselineLabel: b.labels[c.Baseline],
 		Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN()}
 	if design.Order == OrderUnpaired {
 		b.describeUnpaired(e)
 		return
 	}
-	c := &e.contrast
 	p := e.pairs()
 	d := p.d
 	c.N, c.Rounds = len(d), p.roundsRange()

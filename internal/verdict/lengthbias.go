@@ -9,7 +9,6 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
-	"tare/internal/subject"
 	"tare/internal/workload"
 )
 
@@ -117,20 +116,18 @@ func LengthBiases(plan *study.Plan, trials []rundir.Trial) (all []EnvironmentLen
 		b.Add(t)
 	}
 	limit := math.Log1p(float64(plan.Design.Margin)) * shareOfMargin
-	for _, w := range plan.Workloads {
-		for _, l := range w.Levels {
-			for i, m := range b.metrics[w.Name] {
-				for _, e := range plan.Environments {
-					s := b.at(subject.Cell{Environment: e.Name, Workload: w.Name, Level: l.Name})[i]
-					var d []float64
-					for _, block := range slices.Sorted(maps.Keys(s.lengths)) {
-						if sum := stats.SumOf([]stats.Term{{Weight: 1, Logs: s.lengths[block]}}); sum.Rounds > 0 {
-							d = append(d, sum.Log)
-						}
+	for at, w := range places(plan) {
+		for i, m := range b.metrics[w.Name] {
+			for _, e := range plan.Environments {
+				s := b.at(at.In(e.Name))[i]
+				var d []float64
+				for _, block := range slices.Sorted(maps.Keys(s.lengths)) {
+					if sum := stats.SumOf([]stats.Term{{Weight: 1, Logs: s.lengths[block]}}); sum.Rounds > 0 {
+						d = append(d, sum.Log)
 					}
-					if found := lengthBiasOf(d, limit); found != nil {
-						all = append(all, EnvironmentLengthBias{w.Name, l.Name, m.Name, e.Name, *found})
-					}
+				}
+				if found := lengthBiasOf(d, limit); found != nil {
+					all = append(all, EnvironmentLengthBias{w.Name, at.Level, m.Name, e.Name, *found})
 				}
 			}
 		}

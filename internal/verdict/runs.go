@@ -44,23 +44,20 @@ type Moved struct {
 func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	a, b := ratios(plan, first), ratios(plan, second)
 	var changes []Moved
-	for _, w := range plan.Workloads {
-		for _, l := range w.Levels {
-			at := subject.Place{Workload: w.Name, Level: l.Name}
-			for _, m := range metricsOf(w.Pack) {
-				for _, e := range plan.Environments {
-					k := at.Of(m.Name).In(e.Name)
-					if e.Name == plan.Baseline || len(a.costs[k]) == 0 || len(b.costs[k]) == 0 {
-						continue
-					}
-					base := k.In(plan.Baseline)
-					changes = append(changes, Moved{
-						Workload: w.Name, Level: l.Name, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
-						Environment: e.Name, First: len(a.costs[k]), Second: len(b.costs[k]),
-						FirstCost: math.Exp(stats.Median(a.costs[k])), SecondCost: math.Exp(stats.Median(b.costs[k])),
-						Baseline: stats.Median(b.values[base]) / stats.Median(a.values[base]),
-					})
+	for at, w := range places(plan) {
+		for _, m := range metricsOf(w.Pack) {
+			for _, e := range plan.Environments {
+				k := at.Of(m.Name).In(e.Name)
+				if e.Name == plan.Baseline || len(a.costs[k]) == 0 || len(b.costs[k]) == 0 {
+					continue
 				}
+				base := k.In(plan.Baseline)
+				changes = append(changes, Moved{
+					Workload: at.Workload, Level: at.Level, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
+					Environment: e.Name, First: len(a.costs[k]), Second: len(b.costs[k]),
+					FirstCost: math.Exp(stats.Median(a.costs[k])), SecondCost: math.Exp(stats.Median(b.costs[k])),
+					Baseline: stats.Median(b.values[base]) / stats.Median(a.values[base]),
+				})
 			}
 		}
 	}
@@ -130,18 +127,15 @@ func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
 		b.Add(t)
 	}
 	out := runRatios{map[subject.Figure][]float64{}, map[subject.Figure][]float64{}, map[subject.Figure]bool{}}
-	for _, w := range plan.Workloads {
-		for _, l := range w.Levels {
-			at := subject.Place{Workload: w.Name, Level: l.Name}
-			for i, m := range w.Pack.Metrics {
-				for _, of := range plan.Environments {
-					e, k := newEntry(Contrast{}, w.Fresh), at.In(of.Name).Of(m.Name)
-					b.enter(e, i, k.Cell, k.In(plan.Baseline).Cell)
-					e.s, e.base = joined(e.of), joined(e.over)
-					out.values[k] = e.s.means
-					out.costs[k] = e.pairs().d
-					out.noRatio[k] = e.s.nonPositive > 0 || e.base.nonPositive > 0
-				}
+	for at, w := range places(plan) {
+		for i, m := range w.Pack.Metrics {
+			for _, of := range plan.Environments {
+				e, k := newEntry(Contrast{}, w.Fresh), at.In(of.Name).Of(m.Name)
+				b.enter(e, i, k.Cell, k.In(plan.Baseline).Cell)
+				e.s, e.base = joined(e.of), joined(e.over)
+				out.values[k] = e.s.means
+				out.costs[k] = e.pairs().d
+				out.noRatio[k] = e.s.nonPositive > 0 || e.base.nonPositive > 0
 			}
 		}
 	}

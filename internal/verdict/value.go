@@ -5,7 +5,6 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/study"
-	"tare/internal/subject"
 )
 
 // With returns the contrasts of a run with another baseline, as Contrasts does.
@@ -22,15 +21,13 @@ func With(baseline string, plan *study.Plan, trials []rundir.Trial, facts map[st
 func Values(environment string, plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
 	b := emptyBook(plan)
 	b.turns = plan.Turns(usable(plan, facts))
-	for _, w := range plan.Workloads {
-		for _, l := range w.Levels {
-			for i, m := range b.metrics[w.Name] {
-				at := subject.Cell{Environment: environment, Workload: w.Name, Level: l.Name}
-				e := newEntry(b.blank(at, m), w.Fresh)
-				e.contrast.Family = 1
-				b.enter(e, i, at, at)
-				b.entries = append(b.entries, e)
-			}
+	for at, w := range places(plan) {
+		for i, m := range b.metrics[w.Name] {
+			cell := at.In(environment)
+			e := newEntry(b.blank(cell, m), w.Fresh)
+			e.contrast.Family = 1
+			b.enter(e, i, cell, cell)
+			b.entries = append(b.entries, e)
 		}
 	}
 	for _, t := range trials {

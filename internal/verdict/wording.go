@@ -103,7 +103,7 @@ func (c Contrast) difference() string {
 		if c.amount() {
 			word = map[bool]string{true: "larger", false: "smaller"}[more]
 		}
-		return fmt.Sprintf("%s is %s than %s: %s times its value %s", c.Environment, word, c.Baseline, times(c.Estimate), c.interval(times))
+		return fmt.Sprintf("%s is %s than %s: %s times its value %s", c.Environment, word, c.Baseline, Times(c.Estimate), c.interval(Times))
 	}
 	size, ends := func(d float64) string { return percent(math.Expm1(d)) }, c
 	if !more {
@@ -134,8 +134,8 @@ func percent(x float64) string {
 	return text + "%"
 }
 
-// times prints a log ratio as a factor.
-func times(d float64) string {
+// Times prints a log ratio as a factor.
+func Times(d float64) string {
 	ratio := math.Exp(d)
 	digits := min(2, max(0, 2-int(math.Floor(d/math.Ln10))))
 	return strconv.FormatFloat(ratio, 'f', digits, 64)
@@ -161,7 +161,7 @@ func change(d float64, factor bool) string {
 	case math.IsInf(d, 1):
 		return "+∞"
 	case factor:
-		return "×" + times(d)
+		return "×" + Times(d)
 	}
 	text := percent(math.Expm1(d))
 	if d > 0 && text != "0.0%" {

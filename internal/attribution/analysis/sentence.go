@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/usage/cost"
+	"tare/internal/verdict"
 )
 
 // Title is what the metric is called in sentences and headings.
@@ -25,7 +26,7 @@ func (s Share) sentence(a *Attribution, cause string) string {
 	var text string
 	switch rises := c.Estimate > 0; {
 	case rises && c.Estimate >= math.Ln2:
-		text = fmt.Sprintf("%s %s by %s [%s, %s]", s.does("multiplies", "multiply"), metric, factor(c.Estimate), factor(c.Low), factor(c.High))
+		text = fmt.Sprintf("%s %s by %s [%s, %s]", s.does("multiplies", "multiply"), metric, verdict.Times(c.Estimate), verdict.Times(c.Low), verdict.Times(c.High))
 	case rises && a.Better == "higher":
 		text = fmt.Sprintf("%s %s more %s", s.does("gives", "give"), span(c.Estimate, c.Low, c.High), metric)
 	case rises:
@@ -87,11 +88,6 @@ func span(estimate, nearer, farther float64) string {
 	}
 	print := func(d float64) string { return strconv.FormatFloat(size(d), 'f', digits, 64) }
 	return fmt.Sprintf("%s%% [%s, %s]", print(estimate), print(nearer), print(farther))
-}
-
-func factor(d float64) string {
-	digits := min(2, max(0, 2-int(math.Floor(d/math.Ln10))))
-	return strconv.FormatFloat(math.Exp(d), 'f', digits, 64)
 }
 
 func change(d float64) string {

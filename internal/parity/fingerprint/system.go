@@ -1,6 +1,7 @@
 package fingerprint
 
 import (
+	_ "embed"
 	"math/bits"
 	"path/filepath"
 	"slices"
@@ -32,24 +33,11 @@ const (
 	sysctlDirectory = "/proc/sys/"
 )
 
+//go:embed sysctls.txt
+var sysctls string
+
 // settings are the sysctls that affect servers.
-var settings = strings.Fields(`
-	net.core.somaxconn net.core.rmem_max net.core.wmem_max net.core.rmem_default net.core.wmem_default
-	net.core.netdev_max_backlog net.core.netdev_budget net.core.optmem_max net.core.default_qdisc
-	net.core.busy_poll net.core.busy_read net.core.bpf_jit_enable net.core.rps_sock_flow_entries
-	net.ipv4.tcp_max_syn_backlog net.ipv4.tcp_fin_timeout net.ipv4.tcp_tw_reuse net.ipv4.ip_local_port_range
-	net.ipv4.tcp_rmem net.ipv4.tcp_wmem net.ipv4.tcp_mem net.ipv4.tcp_congestion_control net.ipv4.tcp_syncookies
-	net.ipv4.tcp_slow_start_after_idle net.ipv4.tcp_fastopen net.ipv4.tcp_timestamps net.ipv4.tcp_sack
-	net.ipv4.tcp_window_scaling net.ipv4.tcp_mtu_probing net.ipv4.tcp_no_metrics_save net.ipv4.tcp_autocorking
-	net.ipv4.tcp_max_tw_buckets net.ipv4.tcp_notsent_lowat net.ipv4.tcp_keepalive_time net.ipv4.ip_forward
-	net.netfilter.nf_conntrack_max
-	vm.swappiness vm.dirty_ratio vm.dirty_background_ratio vm.dirty_bytes vm.dirty_background_bytes
-	vm.dirty_expire_centisecs vm.dirty_writeback_centisecs vm.overcommit_memory vm.overcommit_ratio
-	vm.max_map_count vm.nr_hugepages vm.min_free_kbytes vm.vfs_cache_pressure vm.zone_reclaim_mode vm.page-cluster
-	fs.file-max fs.nr_open fs.aio-max-nr fs.pipe-max-size fs.inotify.max_user_watches fs.inotify.max_user_instances
-	kernel.pid_max kernel.threads-max kernel.randomize_va_space kernel.shmmax kernel.shmall kernel.sem kernel.msgmax
-	kernel.numa_balancing kernel.sched_autogroup_enabled kernel.sched_rt_runtime_us kernel.timer_migration kernel.nmi_watchdog
-	kernel.io_uring_disabled`)
+var settings = strings.Fields(sysctls)
 
 // grown are sysctls that a kernel computes from its free memory at boot: those of a
 // guest differ slightly from boot to boot.
