@@ -116,7 +116,8 @@ func groups(info system.Info, rootless bool, f environment.Finding) environment.
 	return f
 }
 
-func (b brand) knows(ctx context.Context, host, runtime string) environment.Finding {
+// ask checks something in what the engine says of itself.
+func (b brand) ask(ctx context.Context, host string, check func(system.Info) environment.Finding) environment.Finding {
 	e, err := b.at(host)
 	if err != nil {
 		return missing("", "%v", err)
@@ -126,6 +127,14 @@ func (b brand) knows(ctx context.Context, host, runtime string) environment.Find
 	if err != nil {
 		return missing(e.fix(err), "%v", err)
 	}
+	return check(info)
+}
+
+func (b brand) knows(ctx context.Context, host, runtime string) environment.Finding {
+	return b.ask(ctx, host, func(info system.Info) environment.Finding { return b.findRuntime(info, runtime) })
+}
+
+func (b brand) findRuntime(info system.Info, runtime string) environment.Finding {
 	found, ok := info.Runtimes[runtime]
 	if !ok {
 		return missing(b.addRuntime(runtime), "the %s has no runtime %s, only %s", b.name, runtime, strings.Join(runtimes(info), ", "))
@@ -161,19 +170,12 @@ func (b brand) addRuntime(runtime string) string {
 }
 
 func (b brand) logs(ctx context.Context, host, driver string) environment.Finding {
-	e, err := b.at(host)
-	if err != nil {
-		return missing("", "%v", err)
-	}
-	defer e.api.Close()
-	info, err := e.info(ctx)
-	if err != nil {
-		return missing(e.fix(err), "%v", err)
-	}
-	if !slices.Contains(info.Plugins.Log, driver) {
-		return missing("choose a driver that it has", "the %s has no log driver %s, only %s", b.name, driver, strings.Join(info.Plugins.Log, ", "))
-	}
-	return environment.Finding{State: environment.Usable}
+	return b.ask(ctx, host, func(info system.Info) environment.Finding {
+		if !slices.Contains(info.Plugins.Log, driver) {
+			return missing("choose a driver that it has", "the %s has no log driver %s, only %s", b.name, driver, strings.Join(info.Plugins.Log, ", "))
+		}
+		return environment.Works("")
+	})
 }
 
 // runtime is the program behind the name of a runtime of an engine, "" being its

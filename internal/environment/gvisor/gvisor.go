@@ -58,7 +58,7 @@ func (s *sandboxes) engine(ctx context.Context) (environment.Environment, error)
 		return s.chosen, nil
 	}
 	var err error
-	if s.options.settle(ctx) == "docker" {
+	if s.options.resolve(ctx) == "docker" {
 		s.chosen, err = docker.New(s.options.containers())
 	} else {
 		s.chosen, err = oci.New(s.options.direct())
@@ -69,8 +69,8 @@ func (s *sandboxes) engine(ctx context.Context) (environment.Environment, error)
 	return s.chosen, err
 }
 
-// settle returns the engine that the options lead to: docker or direct.
-func (o Options) settle(ctx context.Context) string {
+// resolve returns the engine that the options lead to: docker or direct.
+func (o Options) resolve(ctx context.Context) string {
 	switch {
 	case o.Engine != "auto":
 		return o.Engine
@@ -160,7 +160,7 @@ func requirements(o Options) []environment.Requirement {
 		What: fmt.Sprintf("gVisor: a Docker daemon with the runtime %s, or the program %s", o.Runtime, o.Binary),
 		Check: func(ctx context.Context) environment.Finding {
 			list := direct
-			if o.settle(ctx) == "docker" {
+			if o.resolve(ctx) == "docker" {
 				list = docker.Requirements(o.containers())
 			}
 			last := environment.Finding{}

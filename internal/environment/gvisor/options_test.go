@@ -42,7 +42,7 @@ func TestAutoChoosesAnEngineThatSupportsTheNetwork(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	for network, want := range map[string]string{"": "direct", "none": "direct", "sandbox": "direct", "host": "direct", "bridge": "docker"} {
 		o := Options{Engine: "auto", Socket: absent, Runtime: "runsc", Network: network}
-		if got := o.settle(t.Context()); got != want {
+		if got := o.resolve(t.Context()); got != want {
 			t.Errorf("without a daemon, network %q is taken to %s, not %s", network, got, want)
 		}
 	}

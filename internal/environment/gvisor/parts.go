@@ -25,7 +25,7 @@ type Facts struct {
 }
 
 func factsOf(ctx context.Context, o Options) Facts {
-	f := Facts{Engine: o.settle(ctx)}
+	f := Facts{Engine: o.resolve(ctx)}
 	if f.Engine == "docker" {
 		f.Docker = docker.FactsOf(ctx, o.containers())
 	}

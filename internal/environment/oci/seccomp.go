@@ -12,7 +12,7 @@ import (
 )
 
 // filter makes what the option says. Docker's profile names the capabilities that
-// unlock further calls, and kernels; what holds here is settled now.
+// unlock further calls, and kernels; what holds here is decided now.
 func filter(option string) seccomp {
 	return func(s *specs.Spec) (*specs.LinuxSeccomp, error) {
 		if option == "default" {

@@ -63,7 +63,7 @@ func (m *machines) Prepare(context.Context, *image.Image, func(string)) error { 
 
 // instance is one VM.
 type instance struct {
-	hypervisor.Elsewhere
+	hypervisor.RemoteGuest
 	sphere *sphere
 }
 
@@ -78,7 +78,7 @@ func (m *machines) Start(ctx context.Context, r environment.Request) (environmen
 	if n, ours := r.Network.(*hypervisor.Existing); ours {
 		n.Learn(g)
 	}
-	return &instance{hypervisor.Elsewhere{Guest: g, Unseen: inside}, s}, nil
+	return &instance{hypervisor.RemoteGuest{Guest: g, Unseen: inside}, s}, nil
 }
 
 // Paths of packets and blocks.

@@ -74,7 +74,7 @@ func (m *Machines) Versions(context.Context) map[string]string { return nil }
 
 // instance is one VM.
 type instance struct {
-	hypervisor.Elsewhere
+	hypervisor.RemoteGuest
 	cluster *cluster
 	release func(context.Context) error // of the claim
 	once    sync.Once
@@ -111,7 +111,7 @@ func (m *Machines) Start(ctx context.Context, r environment.Request) (environmen
 	if n, ours := r.Network.(*hypervisor.Existing); ours {
 		n.Learn(g)
 	}
-	return &instance{Elsewhere: hypervisor.Elsewhere{Guest: g, Unseen: inside}, cluster: c, release: release}, nil
+	return &instance{RemoteGuest: hypervisor.RemoteGuest{Guest: g, Unseen: inside}, cluster: c, release: release}, nil
 }
 
 // Stop stops and removes the VM. Where that fails the claim stays, so that a sweep finds it.

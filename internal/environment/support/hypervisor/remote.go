@@ -8,19 +8,19 @@ import (
 	"tare/internal/usage"
 )
 
-// Elsewhere is a guest whose VM runs on another machine: its resource use is measured
+// RemoteGuest is a guest whose VM runs on another machine: its resource use is measured
 // inside.
-type Elsewhere struct {
+type RemoteGuest struct {
 	*Guest
 	// Unseen is a note of what these values lack.
 	Unseen string
 }
 
 // Footprint is empty, since no process of the VM runs on this machine. See Meter.
-func (e Elsewhere) Footprint() usage.Footprint { return usage.Footprint{} }
+func (e RemoteGuest) Footprint() usage.Footprint { return usage.Footprint{} }
 
 // Meter measures the resource use inside the guest.
-func (e Elsewhere) Meter(o usage.Options) usage.Meter {
+func (e RemoteGuest) Meter(o usage.Options) usage.Meter {
 	return meter{environment.Meter(e.Inside(), o), e.Unseen}
 }
 
@@ -32,7 +32,7 @@ type meter struct {
 func (m meter) Stop() usage.Usage { return noted(m.Meter.Stop(), m.unseen) }
 
 // UsageOfStart is the resource use of the start, inside the guest.
-func (e Elsewhere) UsageOfStart() usage.Usage {
+func (e RemoteGuest) UsageOfStart() usage.Usage {
 	return noted(environment.UsageOfStart(e.Inside()), e.Unseen)
 }
 
