@@ -14,6 +14,7 @@ import (
 	"tare/internal/papers/importer"
 	"tare/internal/report/text"
 	"tare/internal/run"
+	"tare/internal/study"
 	"tare/internal/workload"
 	"tare/internal/workload/parse"
 )
@@ -75,7 +76,7 @@ written.`,
 	flags.StringVar(&out, "out", "", "`directory` of the new run (default: below HOME/runs)")
 	flags.StringVar(&f.Title, "title", "", "`title` of the report")
 	flags.StringVar(&f.Fresh, "fresh", "unknown", "`how` often instances were fresh: trial, block, run or unknown")
-	flags.StringVar(&f.Margin, "margin", "2%", "differences within this `share` count as equivalent")
+	flags.StringVar(&f.Margin, "margin", study.DefaultMargin.String(), "differences within this `share` count as equivalent")
 	flags.BoolVar(&f.Interleaved, "interleaved", false, "the n-th results of all environments were taken together: compare them in pairs")
 	flags.BoolVar(&f.SkipBad, "skip-bad", false, "keep unreadable results as failed trials, with the reason")
 	_ = command.RegisterFlagCompletionFunc("tool", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/internal/run/selftest"
+	"tare/internal/study"
 )
 
 func newSelftestCommand(app *App) *cobra.Command {
@@ -50,7 +51,7 @@ Exit status:
 	flags.DurationVar(&o.Time, "time", 5*time.Minute, "`time` for all measurements, after the image is ready")
 	flags.StringArrayVarP(&o.Environments, "environment", "e", []string{"native"}, "`environment` to test, NAME or NAME+OPTION=VALUE...; can be repeated")
 	flags.StringSliceVar(&o.Effects, "effects", selftest.DefaultEffects, "known `effects`: more work in percent, quota or delay; one that is repeated is tested several times")
-	flags.StringVar(&o.Margin, "margin", "2%", "differences within this `share` count as equivalent")
+	flags.StringVar(&o.Margin, "margin", study.DefaultMargin.String(), "differences within this `share` count as equivalent")
 	flags.DurationVar(&o.Sample, "sample", selftest.DefaultSample, "`length` of a sample")
 	flags.StringVarP(&out, "out", "o", "", "keep all runs below this `directory`")
 	flags.BoolVarP(&show.quiet, "quiet", "q", false, "print only the result")

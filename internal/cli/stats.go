@@ -13,6 +13,7 @@ import (
 	"tare/internal/base/bounded"
 	"tare/internal/base/quantity"
 	"tare/internal/base/term"
+	"tare/internal/study"
 	"tare/internal/verdict"
 	"tare/internal/verdict/sheet"
 )
@@ -67,9 +68,9 @@ baseline; null is an unbounded end of an interval.`,
 			return writeStatsTable(app.Stdout, s, o, contrasts)
 		},
 	}
-	o.Confidence = .95
+	o.Confidence = study.DefaultConfidence
 	cmd.Flags().StringVar(&o.Baseline, "baseline", "", "`environment` that the others are compared with")
-	cmd.Flags().StringVar(&margin, "margin", "2%", "differences within this `share` count as equivalent")
+	cmd.Flags().StringVar(&margin, "margin", study.DefaultMargin.String(), "differences within this `share` count as equivalent")
 	cmd.Flags().StringVar(&o.Better, "better", "lower", "`direction` that is better: lower or higher")
 	cmd.Flags().BoolVar(&o.Fixed, "blocks-fixed", false, "the number of blocks was fixed in advance: analyse all of them once")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")

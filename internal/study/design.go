@@ -14,6 +14,12 @@ import (
 // short samples in turn.
 const Alternating = "alternating"
 
+// DefaultMargin is the margin of a study that sets none: ratios within it are equivalent.
+const DefaultMargin = quantity.Share(.02)
+
+// DefaultConfidence is the confidence of a study that sets none.
+const DefaultConfidence = quantity.Share(.95)
+
 // Frozen are instances that are stopped between their samples.
 const Frozen = "frozen"
 
@@ -77,8 +83,8 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 	d := designResolved{
 		Design: Design{
 			Order:      pick("order", s.Order, Alternating, orders),
-			Margin:     .02,
-			Confidence: .95,
+			Margin:     DefaultMargin,
+			Confidence: DefaultConfidence,
 			Budget:     s.Budget,
 			Family:     pick("family", s.Family, "metric", families),
 			Drop:       pick("drop", s.Drop, "decided", drops),
@@ -97,7 +103,7 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 		}
 	}
 	d.Blocks = s.Blocks.resolve(at.At("blocks"))
-	if d.Confidence != .95 && !d.Blocks.Fixed && !d.Blocks.Open {
+	if d.Confidence != DefaultConfidence && !d.Blocks.Fixed && !d.Blocks.Open {
 		at.At("confidence").Problemf("confidence: the interim analyses of a study that can stop early are calibrated for 95%%; for another confidence set a fixed number of blocks, or max: none")
 	}
 	return d

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/rundir"
+	"tare/internal/study"
 	"tare/internal/testing/schematest"
 	"tare/internal/verdict"
 	"tare/internal/verdict/anomaly"
@@ -118,7 +119,7 @@ func TestClientAndServerOfOneTestAreNotTwoResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Request{Margin: defaultMargin, Confidence: defaultConfidence, Fresh: unknownFresh}
+	r := &Request{Margin: study.DefaultMargin, Confidence: study.DefaultConfidence, Fresh: unknownFresh}
 	r.Batches = []Batch{{Tool: "iperf3", Pack: pack, Workload: "w", Files: files}}
 	directory := filepath.Join(t.TempDir(), "run")
 	if _, err := r.Import(Options{Directory: directory}); err == nil || !strings.Contains(err.Error(), "reported by the other side") {

@@ -14,6 +14,7 @@ import (
 	"tare/internal/base/bounded"
 	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
+	"tare/internal/study"
 	"tare/internal/workload"
 )
 
@@ -86,7 +87,7 @@ func decodeManifest(path string, data []byte) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := document{Margin: defaultMargin, Confidence: defaultConfidence, Fresh: unknownFresh}
+	d := document{Margin: study.DefaultMargin, Confidence: study.DefaultConfidence, Fresh: unknownFresh}
 	root.Decode(&d)
 	r := &Request{Title: d.Import, Baseline: d.Baseline, Machine: d.Machine, Margin: d.Margin, Confidence: d.Confidence,
 		Interleaved: d.Interleaved, Fresh: d.Fresh, SkipBad: d.SkipBad, Environments: d.Environments, Origin: path, Source: data}

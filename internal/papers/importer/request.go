@@ -75,12 +75,7 @@ type File struct {
 	Block       int // of its only result; 0 is unknown
 }
 
-// Defaults of a request.
-const (
-	defaultMargin     = quantity.Share(.02)
-	defaultConfidence = quantity.Share(.95)
-	unknownFresh      = "unknown"
-)
+const unknownFresh = "unknown"
 
 var freshes = []string{"trial", "block", "run", unknownFresh}
 
@@ -151,7 +146,7 @@ type Single struct {
 
 // Request checks the description. Its errors name the flags of `tare import`.
 func (s Single) Request() (*Request, error) {
-	r := &Request{Title: s.Title, Baseline: s.Baseline, Confidence: defaultConfidence, Fresh: s.Fresh, Interleaved: s.Interleaved, SkipBad: s.SkipBad}
+	r := &Request{Title: s.Title, Baseline: s.Baseline, Confidence: study.DefaultConfidence, Fresh: s.Fresh, Interleaved: s.Interleaved, SkipBad: s.SkipBad}
 	var err error
 	if r.Margin, err = quantity.ParseShare(s.Margin); err != nil {
 		return nil, fmt.Errorf("--margin: %w", err)

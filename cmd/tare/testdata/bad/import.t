@@ -84,7 +84,7 @@ Flags
   tare: the name of native-1.log: the time "n" is not written as "2006"
   [2]
   $ tare import --tool ./tiny.yaml --environment native --zone Mars/Base --names "(?P<time>.)" native-1.log
-  tare: --names: the zone "Mars/Base" is neither an offset such as +02:00 nor a name such as Europe/Helsinki
+  tare: --zone: the zone "Mars/Base" is neither an offset such as +02:00 nor a name such as Europe/Helsinki
   [2]
   $ tare import --tool ./tiny.yaml --environment native --zone +02:00 native-1.log
   tare: --time-layout and --zone are about the time in the names of the files, which --names finds: add it
