@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"tare/internal/base/bounded"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/linux/cgroup"
@@ -174,3 +178,172 @@ type unmeasured struct{ why string }
 
 func (u unmeasured) Stop() usage.Usage     { return usage.Unknown("%s", u.why) }
 func (u unmeasured) Series() *usage.Series { return &usage.Series{} }
+
+// Find finds a pod of this node by its UID.
+func (p *pods) Find(_ context.Context, uid string) (environment.Instance, error) {
+	i := &instance{options: p.options, pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}}
+	if err := i.find(); err != nil {
+		return nil, err
+	}
+	f := &found{at: i}
+	f.More.Facts, f.More.Unknown = i.seen.facts, i.seen.unknown
+	return f, nil
+}
+
+// found is a pod that the API server started, as its node sees it.
+type found struct {
+	environment.Started
+	at *instance
+}
+
+func (f *found) Footprint() usage.Footprint       { return f.at.footprint }
+func (f *found) Freeze(ctx context.Context) error { return f.at.Freeze(ctx) }
+func (f *found) Thaw(ctx context.Context) error   { return f.at.Thaw(ctx) }
+
+// Stop lets a frozen pod go on: it ends when the API server says so.
+func (f *found) Stop(ctx context.Context) error { return f.at.Thaw(ctx) }
+
+// Freeze freezes all containers of the pod, if its node is this machine.
+func (i *instance) Freeze(ctx context.Context) error {
+	if i.freezer == nil {
+		return fmt.Errorf("freezing the pod: %w: node %s is another machine; usage: node freezes it there", errors.ErrUnsupported, i.pod.Spec.NodeName)
+	}
+	if i.sandboxed {
+		return fmt.Errorf("freezing the pod: %w; which platform runsc uses is in the node's configuration", oci.ErrSystrap)
+	}
+	return i.freezer.Freeze(ctx)
+}
+
+// Thaw lets the pod go on.
+func (i *instance) Thaw(ctx context.Context) error {
+	if i.freezer == nil {
+		return nil
+	}
+	return i.freezer.Thaw(ctx)
+}
+
+// thaw lets a pod go on that a dead coordinator froze on this machine: it could not end.
+func thaw(uid types.UID) error {
+	group, err := podGroup(string(uid))
+	if err != nil {
+		return nil // it runs elsewhere, or not any more
+	}
+	return group.Thaw()
+}
+
+// Files of a node, below the root of its container runtime.
+const (
+	cpuState    = "/var/lib/kubelet/cpu_manager_state"
+	memoryState = "/var/lib/kubelet/memory_manager_state"
+	// cniResults has what libcni notes about each network of each pod.
+	cniResults = "/var/lib/cni/results"
+)
+
+// mostResults bounds the search for a pod among the results of CNI.
+const mostResults = 4096
+
+// fromFiles reads what the files of a node tell about it and a pod. root is the root
+// of its container runtime, group the path of the pod's cgroup.
+func fromFiles(root, uid, group string) knowledge {
+	k := newKnowledge()
+	if mode := cgroup.Mode(); mode != "" {
+		k.know(factCgroups, mode)
+	}
+	// Kubelets name cgroups kubepods.slice where systemd makes them.
+	if slices.ContainsFunc(strings.Split(group, "/"), func(name string) bool { return strings.HasSuffix(name, ".slice") }) {
+		k.know(factDriver, "systemd")
+	} else {
+		k.know(factDriver, "cgroupfs")
+	}
+	var cpus struct {
+		Policy  string                       `json:"policyName"`
+		Entries map[string]map[string]string `json:"entries"`
+	}
+	if err := readState(root+cpuState, &cpus); err != nil {
+		k.miss(err.Error(), factCPUs, factCores)
+	} else {
+		k.know(factCPUs, cpus.Policy)
+		k.know(factCores, map[bool]string{true: "yes", false: "no"}[cpus.Entries[uid][workload] != ""])
+	}
+	var memory struct {
+		Policy string `json:"policyName"`
+	}
+	if err := readState(root+memoryState, &memory); err != nil {
+		k.miss(err.Error(), factMemory)
+	} else {
+		k.know(factMemory, memory.Policy)
+	}
+	if networks, err := networksOf(root+cniResults, uid); err != nil {
+		k.miss(err.Error(), factCNI)
+	} else {
+		k.know(factCNI, networks)
+	}
+	return k
+}
+
+func readState(path string, into any) error {
+	text, err := bounded.ReadFile(path, bounded.Line)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("the file in which a kubelet notes it: %w", err)
+	}
+	return nil
+}
+
+// networksOf are the networks that the container runtime gave a pod: their names with
+// the types of their plugins.
+func networksOf(directory, uid string) (string, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return "", fmt.Errorf("the results of CNI: %w", err)
+	}
+	var networks []string
+	for _, e := range entries[:min(len(entries), mostResults)] {
+		var result struct {
+			Network   string      `json:"networkName"`
+			Interface string      `json:"ifName"`
+			Arguments [][2]string `json:"cniArgs"`
+			Config    []byte      `json:"config"`
+		}
+		text, err := bounded.ReadFile(filepath.Join(directory, e.Name()), bounded.Line)
+		if err != nil || json.Unmarshal(text, &result) != nil || result.Interface == "lo" || !slices.Contains(result.Arguments, [2]string{"K8S_POD_UID", uid}) {
+			continue
+		}
+		var config struct {
+			Type    string `json:"type"`
+			Plugins []struct {
+				Type string `json:"type"`
+			} `json:"plugins"`
+		}
+		name := result.Network
+		if json.Unmarshal(result.Config, &config) == nil {
+			types := []string{}
+			for _, p := range config.Plugins {
+				types = append(types, p.Type)
+			}
+			if config.Type != "" {
+				types = append(types, config.Type)
+			}
+			name += " (" + strings.Join(types, ", ") + ")"
+		}
+		networks = append(networks, name)
+	}
+	slices.Sort(networks)
+	networks = slices.Compact(networks)
+	if len(networks) == 0 {
+		return "", fmt.Errorf("the results of CNI in %s have none of the pod", cniResults)
+	}
+	return strings.Join(networks, "; "), nil
+}
+
+// rootOf is the root of the node's container runtime: that of the pod's shim, or of the
+// first process.
+func (i *instance) rootOf() string {
+	pid := 1
+	if len(i.footprint.Processes) > 0 {
+		pid = i.footprint.Processes[0].PID
+	}
+	return fmt.Sprintf("/proc/%d/root", pid)
+}

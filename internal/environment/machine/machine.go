@@ -13,6 +13,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"tare/internal/environment"
 	"tare/internal/environment/native"
@@ -311,4 +312,96 @@ type connected struct {
 func (c *connected) Stop(ctx context.Context) error {
 	defer c.leave()
 	return c.Instance.Stop(ctx)
+}
+
+// Options of the kind "machine".
+type Options struct {
+	// SSH is the machine: a Host of the ssh_config, user@name or user@name:port.
+	SSH string `yaml:"ssh" json:"ssh"`
+	// Identity, KnownHosts and Config are files for ssh: a private key, a
+	// known_hosts file, an ssh_config ("none" for none).
+	Identity   string `yaml:"identity" json:"identity,omitempty"`
+	KnownHosts string `yaml:"known_hosts" json:"known_hosts,omitempty"`
+	Config     string `yaml:"config" json:"config,omitempty"`
+	// KeyAlias is the name under which the machine's host key is known.
+	KeyAlias string `yaml:"key_alias" json:"key_alias,omitempty"`
+	// Sudo starts tare there with sudo, for a user who is not root.
+	Sudo bool `yaml:"sudo" json:"sudo,omitempty"`
+	// Home is tare's home there; "" is the default.
+	Home string `yaml:"home" json:"home,omitempty"`
+	// Options of the native environment there.
+	native.Options `yaml:",inline"`
+}
+
+func defaults() *Options { return &Options{Options: native.Defaults()} }
+
+// Validate returns an error that names the invalid option.
+func (o *Options) Validate() error {
+	if err := o.destination().Validate(); err != nil {
+		return err
+	}
+	if err := o.Options.Validate(); err != nil {
+		return err
+	}
+	if o.Home != "" && !strings.HasPrefix(o.Home, "/") {
+		return fmt.Errorf("home: %q is not an absolute path", o.Home)
+	}
+	return nil
+}
+
+func (o *Options) destination() host.Destination {
+	return host.Destination{Host: o.SSH, Identity: o.Identity, KnownHosts: o.KnownHosts, Config: o.Config, KeyAlias: o.KeyAlias}
+}
+
+// Start runs a request's image natively on a connected machine, such as a guest
+// that was just started, in a new session. rootfs is "image" or "host". Stop ends
+// the session but does not close the host. Copying tare and the image is the
+// phase environment.PreparePhase.
+func Start(ctx context.Context, h host.Host, rootfs string, r environment.Request) (_ environment.Instance, err error) {
+	began := time.Now()
+	s, err := remote.Dial(ctx, h, remote.Options{Progress: func(line string) { fmt.Fprintln(r.Console, line) }})
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	o := native.Defaults()
+	o.RootFS = rootfs
+	if f := there(ctx, s, o); f.State == environment.Missing {
+		return nil, fmt.Errorf("starting %s: %s", r.Name, f.Reason)
+	}
+	e, err := s.Environment(ctx, kindThere, text(o))
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
+	}
+	r.Image = needed(rootfs, r.Image)
+	if err := e.Prepare(ctx, r.Image, func(line string) { fmt.Fprintln(r.Console, line) }); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", r.Name, err)
+	}
+	prepared := time.Since(began)
+	i, err := e.Start(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &whole{i.(*remote.Instance), s, prepared}, nil
+}
+
+// whole is an instance with its session.
+type whole struct {
+	*remote.Instance
+	session  *remote.Session
+	prepared time.Duration
+}
+
+// Phases of the start, with the copying of tare.
+func (w *whole) Phases() []environment.Phase {
+	return environment.WithPreparation(w.Instance.Phases(), w.prepared)
+}
+
+// Stop ends the instance and the session.
+func (w *whole) Stop(ctx context.Context) error {
+	return errors.Join(w.Instance.Stop(ctx), w.session.Close())
 }

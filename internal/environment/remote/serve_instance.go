@@ -68,16 +68,9 @@ func (s *server) keep(i environment.Instance) started {
 	defer s.mu.Unlock()
 	s.last++
 	s.instances[s.last] = &served{Instance: i, stopped: make(chan struct{})}
-	return startedAs(s.last, i)
-}
-
-func startedAs(id uint64, i environment.Instance) started {
-	about := i.Details()
-	return started{
-		Facts: about.Facts, Unknown: about.Unknown,
-		Instance: id, Address: i.Address(), Listen: environment.Listen(i),
-		Phases: i.Phases(), Paths: i.Paths(), Notes: i.Notes(), Unlimited: about.Unlimited,
-	}
+	details := i.Details()
+	details.Listen = environment.Listen(i)
+	return started{s.last, i.Address(), i.Phases(), i.Paths(), i.Notes(), details}
 }
 
 // console sends what an instance prints.
