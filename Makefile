@@ -82,6 +82,10 @@ test: setup-test build web/node_modules/.package-lock.json ## Install what the t
 test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of two nodes on this machine, and run the tests that need one (ARGS="-run Name" SHORT=1)
 	$(as-root) env TARE_TEST_CLUSTER_SHORT=$(SHORT) scripts/test-kubernetes.sh $(ARGS)
 
+.PHONY: cluster
+cluster: setup-kubernetes ## Build the programs of the cluster alone, which make test-kubernetes starts
+	scripts/install-cluster.sh build/cluster/bin
+
 absolute = $(if $(findstring /,$1),$(abspath $1),$1)# a test runs in the directory of its package
 
 .PHONY: test-vmm
