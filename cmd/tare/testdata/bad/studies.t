@@ -101,7 +101,7 @@ Keys and names
   [2]
   $ sed 's/{network: host}/{kind: kubernetes, as: vmi, template: debian, mode: clone}/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:63: mode: KubeVirt copies a disk only with what the storage adds (snapshots, or CDI), so that clone is not built: use linked, whose writes are discarded, or start
+  tare: bad.yaml:6:63: mode: clone is not supported on KubeVirt, which copies disks only with snapshots of the storage or CDI: use linked, whose writes are discarded, or start
   [2]
   $ sed 's/{network: host}/{kind: kubernetes, template: debian}/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -113,7 +113,7 @@ Keys and names
   [2]
   $ sed 's/{network: host}/{kind: qemu, machine: q36}/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:33: machine: "q36" is not one of q35, microvm
+  tare: bad.yaml:6:33: machine: "q36" is not known: choose one of q35, microvm
   [2]
   $ sed 's/{network: host}/{kind: qemu, memory: 1 parsec}/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -159,12 +159,11 @@ Keys and names
   [2]
   $ sed 's/{network: host}/{inside: vm, system: {disk: no.qcow2, suite: trixie}}\n  vm: {kind: qemu}/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:39: disk: stat $PWD/no.qcow2: no such file or directory
-  bad.yaml:6:56: suite: nothing is taken from trixie, since disk: has the packages and kernel: the kernel: leave it out
+  tare: bad.yaml:6:33: unknown key "disk"; known: suite, reference, kernel, modules
   [2]
   $ sed 's/{network: host}/{inside: vm, system: {disk: good.yaml, reference: "debian:12"}}\n  vm: {kind: qemu}/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:39: disk: the machine has one root file system: leave disk: or reference: out
+  tare: bad.yaml:6:33: unknown key "disk"; known: suite, reference, kernel, modules
   [2]
   $ sed 's/{network: host}/{host: nowhere}/' good.yaml >bad.yaml
   $ tare run bad.yaml
