@@ -240,6 +240,9 @@ func Meters(instances []Instance, o usage.Options, each func(n int) func(usage.R
 			here, targets = append(here, n), append(targets, usage.Target{Footprint: i.Footprint(), Each: each(n)})
 		}
 	}
+	if len(targets) == 0 && !o.AtEdges {
+		return meters, nil // nobody would stop a sampling of none
+	}
 	sampling := usage.StartAll(o, targets...)
 	for k, s := range sampling.Samplers {
 		meters[here[k]] = s
