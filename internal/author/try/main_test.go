@@ -10,10 +10,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/vishvananda/netlink"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
 	"tare/internal/agent/server"
@@ -24,6 +28,7 @@ import (
 const (
 	isAgent  = "TARE_TEST_IS_AGENT"
 	isServer = "TARE_TEST_SERVES" // PROTOCOL ADDRESS
+	isInside = "TARE_TEST_HAS_A_NETWORK"
 )
 
 func TestMain(m *testing.M) {
@@ -44,7 +49,49 @@ func TestMain(m *testing.M) {
 		fmt.Println(serve(protocol, address))
 		os.Exit(1)
 	}
+	if os.Getenv(isInside) == "" {
+		runInOwnNetwork()
+	} else if err := startLoopback(); err != nil {
+		fmt.Fprintln(os.Stderr, "starting the loopback:", err)
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// runInOwnNetwork runs the tests in a network namespace of their own. A native server
+// shares the network of the machine, and any process of the machine that begins to listen
+// while an image is looked at would be taken for it. The function returns where this
+// user may make no namespace.
+func runInOwnNetwork() {
+	again := exec.Command("/proc/self/exe", os.Args[1:]...)
+	again.Args[0] = os.Args[0]
+	again.Env = append(os.Environ(), isInside+"=1")
+	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
+	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		own := []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		again.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		again.SysProcAttr.UidMappings, again.SysProcAttr.AmbientCaps = own, []uintptr{unix.CAP_NET_ADMIN}
+	}
+	// The kernel sends Pdeathsig at the end of the thread that started the process.
+	runtime.LockOSThread()
+	if again.Start() != nil {
+		return
+	}
+	_ = again.Wait()
+	if code := again.ProcessState.ExitCode(); code >= 0 {
+		os.Exit(code)
+	}
+	fmt.Fprintln(os.Stderr, again.ProcessState) // a signal
+	os.Exit(1)
+}
+
+func startLoopback() error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(lo)
 }
 
 // serve listens at an address and speaks a protocol, until it is killed.
