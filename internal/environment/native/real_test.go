@@ -146,7 +146,7 @@ func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	}
 	request := environment.Request{Name: "a-1", Owner: b.owner, Image: b.image, Console: io.Discard}
 	request.Limits.Cores = []int{4000}
-	if _, err := e.Start(t.Context(), request); err == nil || !strings.Contains(err.Error(), "cores 4000") {
+	if _, err := e.Start(t.Context(), request); err == nil || !strings.Contains(err.Error(), "limiting the cores") {
 		t.Errorf("a core that is not there: %v", err)
 	}
 	b.gone(t)
