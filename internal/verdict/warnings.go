@@ -21,6 +21,11 @@ func (c *Contrast) NoRatio() bool {
 	return slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == NotPositive || w.Code == Zero })
 }
 
+// Repeats reports whether a warning of the contrast says the same as its reason.
+func (c *Contrast) Repeats(w Warning) bool {
+	return c.Verdict == None && slices.Contains([]string{Zero, NotPositive, GivenUp}, w.Code)
+}
+
 func (c *Contrast) warning(code, format string, args ...any) {
 	c.Warnings = append(c.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 }

@@ -69,7 +69,7 @@ func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []
 			add(note)
 		}
 		for _, w := range c.Warnings {
-			if w.Code != verdict.FewBlocks && w.Code != Unpaired && w.Text != c.Reason.String() {
+			if w.Code != verdict.FewBlocks && w.Code != Unpaired && !c.Repeats(w) {
 				add(about + w.Text)
 			}
 		}
