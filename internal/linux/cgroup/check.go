@@ -86,7 +86,9 @@ func (g *Group) tightest(k limit, device string) EffectiveLimit {
 	own, least, read := s.Where, math.Inf(1), false
 	for ; ; dir = filepath.Dir(dir) {
 		path, unit := k.in(dir, v1)
-		n, of, ok := math.Inf(1), "", false
+		var n float64
+		var of string
+		var ok bool
 		if k.controller == "io" {
 			n, of, ok = g.tree.rate(path, k.key, device, v1)
 		} else {
@@ -205,7 +207,7 @@ func (g *Group) checkSwap(l Limits) (s EffectiveLimit, matters bool) {
 	return s, true
 }
 
-// Bound is an effective limit, whoever set it: a number as text, "none", or why it
+// Bound is an effective limit, whichever program set it: a number as text, "none", or why it
 // cannot be read.
 type Bound struct{ Value, Missing string }
 
