@@ -131,7 +131,7 @@ func serveStdio(args []string) error {
 	since := flags.Int64("born", int64(born), "monotonic time of the first instruction in nanoseconds, set if the agent executed itself")
 	open := flags.String("open", "", "directory to make writable for all users")
 	variables := flags.Int("environment", 0, "descriptor to read the commands' environment from; 0: the agent's own")
-	await := flags.Bool("await", false, "begin after an empty line of input: whoever attaches to a running container misses what was said before")
+	await := flags.Bool("await", false, "begin after an empty line of input: a client that attaches to a running container misses earlier output")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

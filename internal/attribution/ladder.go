@@ -145,7 +145,7 @@ func (l *Ladder) group(order []int, only []string) error {
 	return nil
 }
 
-// CheckGroups returns an error if one of the names is no group of the ladder's parts.
+// CheckGroups returns an error if the ladder's parts have no group of one of the names.
 func (l Ladder) CheckGroups(list []string) error {
 	known := groups(l.changes)
 	for _, name := range list {
@@ -156,7 +156,7 @@ func (l Ladder) CheckGroups(list []string) error {
 	return nil
 }
 
-// unknown is the error for a name that is none of these.
+// unknown is the error for a name that is not one of these.
 func unknown(what, name string, parts, groups []string) error {
 	text := fmt.Sprintf("there is no %s %s", what, name)
 	if near := strictyaml.Nearest(name, slices.Concat(parts, groups)); near != "" {

@@ -166,7 +166,7 @@ func (a *App) unpack(name string) (string, error) {
 	}
 	defer file.Close()
 	if !archive.Is(name) {
-		return "", badInput("%s is no run, and no run archive: it is not compressed with zstd, and no zip", name)
+		return "", badInput("%s is neither a run nor a run archive: it is neither compressed with zstd nor a zip", name)
 	}
 	into, remove, err := archive.Temporary()
 	if err != nil {

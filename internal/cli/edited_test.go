@@ -189,7 +189,7 @@ func TestAnEditedRunIsSaid(t *testing.T) {
 		"an empty plan": {func(d string) error { return os.WriteFile(filepath.Join(d, "plan.json"), []byte("{}"), 0o600) }, ExitBadInput,
 			[]string{"plan.json: it has no environments; the run was changed after it was written: restore it"}},
 		"no level":            {replace("plan.json", `"levels": [`, `"levels": [], "x": [`), ExitBadInput, []string{"the workload loop has no level"}},
-		"another baseline":    {replace("plan.json", `"baseline": "native"`, `"baseline": "x"`), ExitBadInput, []string{`the baseline "x" is none of its environments`}},
+		"another baseline":    {replace("plan.json", `"baseline": "native"`, `"baseline": "x"`), ExitBadInput, []string{`the baseline "x" is not one of its environments`}},
 		"two of a name":       {replace("plan.json", `"name": "docker"`, `"name": "native"`), ExitBadInput, []string{`have the name "native"`}},
 		"another environment": {replace("journal.jsonl", `"environment":"docker"`, `"environment":"x"`), ExitBadInput, []string{`trial 2 is of the environment "x", which the plan does not have`}},
 		"another status":      {replace("journal.jsonl", `"status":"ok"`, `"status":"fine"`), ExitBadInput, []string{`line 1 is not a trial: its status is "fine"`}},

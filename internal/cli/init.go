@@ -130,7 +130,7 @@ func (f *initFlags) make(ctx context.Context, app *App, args []string, isCommand
 		return o.FromApplication(application, paths...)
 	}
 	if len(args) > 1 {
-		return nil, fmt.Errorf("%s is no Compose file, and only those can be several: write a command after --", args[0])
+		return nil, fmt.Errorf("%s is not a Compose file, and only those can be several: write a command after --", args[0])
 	}
 	if err := origin.Check(args[0]); err != nil {
 		return nil, err

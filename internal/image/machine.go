@@ -43,7 +43,7 @@ type MachineDisk struct {
 }
 
 // VersionsOfMachine ends the name of a file beside a machine's disk: the versions of the
-// programs in it, for whoever finds the disk prepared.
+// programs in it, for a caller that finds the disk prepared.
 const VersionsOfMachine = ".versions"
 
 // Room for what a machine unpacks: the image as a tar, as a directory and in an

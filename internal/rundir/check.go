@@ -30,7 +30,7 @@ func checkPlan(directory string, p *study.Plan) error {
 	case len(workloads) == 0:
 		return wrong("it has no workloads")
 	case !slices.Contains(environments, p.Baseline):
-		return wrong("the baseline %q is none of its environments", p.Baseline)
+		return wrong("the baseline %q is not one of its environments", p.Baseline)
 	}
 	for _, names := range [][]string{environments, workloads} {
 		slices.Sort(names)

@@ -334,7 +334,7 @@ func (w *Writer) Close() error {
 	return errors.Join(w.journal.close(), unix.Flock(int(w.lock.Fd()), unix.LOCK_UN), w.lock.Close())
 }
 
-// Passing reports whether a file of a run directory is no part of the run: the lock, or
+// Passing reports whether a file of a run directory is not part of the run: the lock, or
 // one that is not complete.
 func Passing(name string) bool {
 	return name == lockFile || strings.HasPrefix(filepath.Base(name), newPrefix)

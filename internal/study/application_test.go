@@ -141,7 +141,7 @@ func TestWhatAnApplicationNeedsAndAnEnvironmentLacksIsAnError(t *testing.T) {
 		"privileged":      {edit{"user: www", "privileged: true"}, edit{}, "services.api.privileged: true: tare does not support this"},
 		"two keys":        {edit{"user: www", "privileged: true\n    scale: 2"}, edit{}, "services.api.scale: 2; privileged: true: tare does not support this: if the application works without it, remove it in a second Compose file, services: {api: {scale: !reset null, privileged: !reset null}}, and name both files, compose: [compose.yaml, for-tare.yaml]"},
 		"two services":    {edit{"image: redis:7\n    h", "image: redis:7\n    shm_size: 1m\n    h"}, edit{}, "services.cache.shm_size: 1m"},
-		"a signal":        {edit{"SIGINT", "SIGWHAT"}, edit{}, `services.api.stop_signal: "SIGWHAT" is no signal of Linux`},
+		"a signal":        {edit{"SIGINT", "SIGWHAT"}, edit{}, `services.api.stop_signal: "SIGWHAT" is not a signal of Linux`},
 		"its own":         {edit{"./static:/static:ro", "./static:/data"}, edit{}, "services.api.volumes: /data is each instance's own directory"},
 		"no mounts":       {edit{}, edit{"gvisor: {}", "qemu: {}"}, "environment qemu, services.api.volumes: /static: its instances have disks of their own"},
 		"no memory":       {edit{}, edit{"gvisor: {}", "native: {}"}, "environment native, services.api.volumes: /cache: kind native has no directories in memory"},

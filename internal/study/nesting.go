@@ -63,7 +63,7 @@ func resolveHosts(s section) map[string]Host {
 	return hosts
 }
 
-// checkHost reports a name that is no host of the study.
+// checkHost reports a name that is not a host of the study.
 func checkHost(at strictyaml.Node, name string, hosts map[string]Host) bool {
 	if _, known := hosts[name]; known {
 		return true

@@ -70,7 +70,7 @@ func serviceOf(s application.Service, app *application.Application, driver strin
 	}
 	if s.StopSignal != "" {
 		if _, err := signal.ParseSignal(s.StopSignal); err != nil {
-			return fail("stop_signal", "%q is no signal of Linux, such as SIGINT", s.StopSignal)
+			return fail("stop_signal", "%q is not a signal of Linux; expected one such as SIGINT", s.StopSignal)
 		}
 		server.Stop = s.StopSignal
 	}
@@ -201,7 +201,7 @@ func checkManifest(s secret.Source) error {
 		err = s.Check(value)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; a value that is no secret belongs in a ConfigMap", err)
+		return fmt.Errorf("%w; a value that is not secret belongs in a ConfigMap", err)
 	}
 	return nil
 }

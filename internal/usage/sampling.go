@@ -113,7 +113,7 @@ func OfStart(f Footprint) Usage {
 	usage := Start(f, Options{Every: Never, sinceCreation: true}).Stop()
 	absent := Absent("not counted during the start")
 	usage.NetReceived, usage.NetSent, usage.PacketsIn, usage.PacketsOut = absent, absent, absent, absent
-	// Both describe the time between two readings, which is none here.
+	// Both describe the time between two readings; here there is only one.
 	usage.Host, usage.Sampler = nil, nil
 	return usage
 }

@@ -182,7 +182,7 @@ func fit(c *syscall.Credential) error {
 	for file, id := range map[string]uint32{"/proc/self/uid_map": c.Uid, "/proc/self/gid_map": c.Gid} {
 		text, err := os.ReadFile(file)
 		if err == nil && !has(string(text), id) {
-			return fmt.Errorf("ID %d is none of this user namespace (%s has %q): give the user who runs tare more IDs in /etc/subuid and /etc/subgid, or run tare as root", id, file, strings.Join(strings.Fields(string(text)), " "))
+			return fmt.Errorf("ID %d is not mapped in this user namespace (%s has %q): give the user who runs tare more IDs in /etc/subuid and /etc/subgid, or run tare as root", id, file, strings.Join(strings.Fields(string(text)), " "))
 		}
 	}
 	return nil

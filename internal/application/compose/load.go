@@ -55,7 +55,7 @@ type reader struct {
 	given map[string]bool // the variables of the environment, without those of .env
 }
 
-// Load reads an application and starts nothing. What is no Compose file is an error; what
+// Load reads an application and starts nothing. What is not a Compose file is an error; what
 // an environment may lack is in each service's Asks.
 func Load(ctx context.Context, o Options) (app *application.Application, err error) {
 	if len(o.Files) == 0 {

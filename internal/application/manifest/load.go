@@ -218,7 +218,7 @@ func (r *reader) objects(all []objects.Object) {
 				r.problem(o, nil, "%s", instead[o.Kind])
 				continue
 			case why == "":
-				text := fmt.Sprintf("%s %s is no kind that is read", o.APIVersion, o.Kind)
+				text := fmt.Sprintf("%s %s is not a kind that tare reads", o.APIVersion, o.Kind)
 				kinds := []string{"Deployment", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "PersistentVolumeClaim"}
 				if meant := strictyaml.Nearest(o.Kind, kinds); meant != "" {
 					text += fmt.Sprintf("; did you mean %q?", meant)

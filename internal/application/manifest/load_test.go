@@ -48,7 +48,7 @@ func TestWhatCannotBeRunIsAProblemAtItsPlace(t *testing.T) {
 		"a: b":                     {"app.yaml:1:1: it has no apiVersion and kind"},
 		"{apiVersion: v1, kind: [": {"app.yaml: this is not YAML:"},
 		"{apiVersion: v1, kind: Pod, metadata: {}}":                   {"Pod: metadata.name is missing"},
-		"{apiVersion: apps/v1, kind: Deploymnt, metadata: {name: a}}": {`app.yaml:1:1: deploymnt a: apps/v1 Deploymnt is no kind that is read; did you mean "Deployment"?`},
+		"{apiVersion: apps/v1, kind: Deploymnt, metadata: {name: a}}": {`app.yaml:1:1: deploymnt a: apps/v1 Deploymnt is not a kind that tare reads; did you mean "Deployment"?`},
 		"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}}": {"daemonset a: there are no nodes here: make it a Deployment"},
 		one(", prots: []"): {`app.yaml:1:185: deployment a: prots: Kubernetes has no such key in Container; did you mean "ports"?`},
 		one(", imagePullPolicy: 1, ports: [{containerPort: http}], env: [{name: A, value: 5}]"): {`expected a whole number`, `expected text: put it in quotes, "5"`},

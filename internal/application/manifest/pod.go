@@ -371,7 +371,7 @@ func (c container) health() {
 		h.Port = int(probe.GRPC.Port)
 		c.note(key, "its service over gRPC is not asked; the pod is ready when the port accepts a connection", c.service.Name)
 	default:
-		c.failed([]any{key}, "%s says nothing to ask: write exec, httpGet or tcpSocket", key)
+		c.failed([]any{key}, "%s has no check: write exec, httpGet or tcpSocket", key)
 	}
 }
 

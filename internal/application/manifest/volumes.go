@@ -79,7 +79,7 @@ func (c container) mount(at []any, m corev1.VolumeMount) {
 		keys := slices.Collect(maps.Keys(config.Data))
 		for key, value := range config.BinaryData {
 			if !utf8.Valid(value) {
-				c.failed(at, "ConfigMap %s: the value of %s is no text: bring the file in the image", v.ConfigMap.Name, key)
+				c.failed(at, "ConfigMap %s: the value of %s is not text: bring the file in the image", v.ConfigMap.Name, key)
 			}
 			keys = append(keys, key)
 		}

@@ -236,7 +236,7 @@ func (o Options) packages() ([]string, error) {
 }
 
 // pack returns the command as a workload; all its steps have the variables. Commands are
-// the shell's: ${NAME} in them is no parameter of a pack.
+// the shell's: ${NAME} in them is not a parameter of a pack.
 func (o Options) pack(env []string) *workload.Pack {
 	dir := workload.Literal(o.Workdir)
 	driver := workload.Step{Argv: lists.Map(o.Argv, workload.Literal), AnyStatus: o.AnyStatus, Env: env, Dir: dir}

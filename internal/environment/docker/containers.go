@@ -131,7 +131,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	if err != nil {
 		return nil, err
 	}
-	if blockdevice.Named(c.options.Data) { // formatting it is no part of a start
+	if blockdevice.Named(c.options.Data) { // formatting it does not count as start-up time
 		i.Timeline, began = []environment.Phase{{Name: environment.PreparePhase, Duration: prepared.Sub(began)}}, prepared
 	}
 	i.Timeline = append(i.Timeline,

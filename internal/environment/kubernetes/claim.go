@@ -167,7 +167,7 @@ func sweep(ctx context.Context, home string, dead func(string) bool) ([]string, 
 		lines, err := sweepPlace(ctx, noted)
 		removed = append(removed, lines...)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%w; if the cluster is no more, remove %s", err, file))
+			problems = append(problems, fmt.Errorf("%w; if the cluster no longer exists, remove %s", err, file))
 			continue
 		}
 		problems = append(problems, os.Remove(file))

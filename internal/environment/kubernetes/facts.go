@@ -66,7 +66,7 @@ type described struct {
 	of map[string]knowledge
 }
 
-// once describes something with the first answer that is no failure of the moment.
+// once describes something with the first answer that is not a transient error.
 func (d *described) once(key string, ask func() (knowledge, error)) knowledge {
 	d.Lock()
 	defer d.Unlock()

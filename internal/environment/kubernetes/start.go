@@ -82,7 +82,7 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 		i.Client.Close()
 		return nil, err
 	}
-	// What is looked at, and the helper of the node, are no part of the start.
+	// What is looked at, and the helper of the node, do not count as start-up time.
 	defer func() { times.end(environment.PreparePhase); i.Timeline = times.list }()
 	i.look(ctx)
 	if p.options.Usage == "metrics" {

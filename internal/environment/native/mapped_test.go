@@ -111,7 +111,7 @@ func asOrdinary(ctx context.Context, home string) (err error) {
 	if exit, err := run("0", "true", os.Stdout); err != nil || !exit.OK() {
 		return fmt.Errorf("as user 0: %w %+v", err, exit)
 	}
-	if _, err := run("33", "true", os.Stdout); err == nil || !strings.Contains(err.Error(), "ID 33 is none of this user namespace") {
+	if _, err := run("33", "true", os.Stdout); err == nil || !strings.Contains(err.Error(), "ID 33 is not mapped in this user namespace") {
 		return fmt.Errorf("as user 33: %w", err)
 	}
 	var out strings.Builder

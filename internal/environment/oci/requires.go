@@ -120,7 +120,7 @@ func checkTime(ctx context.Context, o *Options) environment.Finding {
 func CheckRunsc(path string) environment.Finding {
 	program, err := elf.Open(path)
 	if err != nil {
-		return missing(InstallRunsc, "%s is no ELF program: %v", path, err)
+		return missing(InstallRunsc, "%s is not an ELF program: %v", path, err)
 	}
 	defer program.Close()
 	for _, part := range program.Progs {

@@ -155,5 +155,5 @@ func (d *driver) killStopped() {
 		status.Status = "stopped"
 	}
 	d.process.SetStopReason(status.Status)
-	_ = d.process.Kill() // whoever waits for the exit reports a failure
+	_ = d.process.Kill() // the caller that waits for the exit reports a failure
 }

@@ -54,7 +54,7 @@ type program struct {
 func (p program) content() io.Reader { return io.NewSectionReader(p.file, 0, 1<<62) }
 
 // OwnProgram returns the path, below a home, where Dial looks for this program, and
-// the file to copy there. Whoever makes a host's disk saves Dial the copying.
+// the file to copy there. A host's disk that has the program already saves Dial the copying.
 func OwnProgram() (at, file string, err error) {
 	p, err := ownProgram()
 	return path.Join(programs, p.name), "/proc/self/exe", err

@@ -111,7 +111,7 @@ func TestWhatIsNoKernelIsRefused(t *testing.T) {
 		return b
 	}
 	for want, img := range map[string][]byte{
-		"no bzImage":           []byte("MZ"),
+		"not a bzImage":        []byte("MZ"),
 		"boot protocol 2.4":    broken(func(b []byte) { b[offProtocol] = 4 }),
 		"payload is at":        broken(func(b []byte) { binary.LittleEndian.PutUint32(b[offPayloadLength:], 1<<30) }),
 		"unknown compression":  fakeBzImage([]byte("not compressed at all")),

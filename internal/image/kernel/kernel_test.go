@@ -52,7 +52,7 @@ func TestABzImageNamesItsRelease(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	for want, image := range map[string][]byte{
-		"no bzImage": []byte("MZ"), "names no version": fakeBzImage(nil), `names the version "../up (x)"`: versionedBzImage("../up (x)"),
+		"not a bzImage": []byte("MZ"), "names no version": fakeBzImage(nil), `names the version "../up (x)"`: versionedBzImage("../up (x)"),
 	} {
 		if _, err := kernelRelease(image); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -25,7 +25,7 @@ const offVersion = 0x20e
 // kernelRelease reads from a bzImage what uname -r prints in a guest that runs it.
 func kernelRelease(bzImage []byte) (string, error) {
 	if len(bzImage) < setupHeaderEnd || string(bzImage[offMagic:offMagic+4]) != "HdrS" {
-		return "", errors.New("it is no bzImage: the setup header's magic HdrS is absent")
+		return "", errors.New("it is not a bzImage: the setup header's magic HdrS is absent")
 	}
 	at := 0x200 + int(binary.LittleEndian.Uint16(bzImage[offVersion:]))
 	if at == 0x200 || at >= len(bzImage) {

@@ -37,7 +37,7 @@ const maxDictionary = 128 << 20
 // vmlinux extracts the ELF kernel from a bzImage.
 func vmlinux(bzImage []byte) ([]byte, error) {
 	if len(bzImage) < setupHeaderEnd || string(bzImage[offMagic:offMagic+4]) != "HdrS" {
-		return nil, fmt.Errorf("no bzImage: the setup header's magic HdrS is absent")
+		return nil, fmt.Errorf("not a bzImage: the setup header's magic HdrS is absent")
 	}
 	le := binary.LittleEndian
 	if protocol := le.Uint16(bzImage[offProtocol:]); protocol < 0x0208 {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What an image may hold. Whoever made it says how much that is, so more is refused
+// What an image may hold. Its maker decides how much that is, so more is refused
 // before it takes memory or disk. docs/reference/images.md has the same figures.
 const (
 	maxSize    = 64 * quantity.GiB // of its files

@@ -1,5 +1,5 @@
 // Package rootfs makes one root file system of layers: a normalized tar, within a budget,
-// since whoever made the layers says how much they hold.
+// since the maker of the layers decides how much they hold.
 //
 // It must not know where layers come from, or which image they are of.
 package rootfs
@@ -320,7 +320,7 @@ func Verify(ctx context.Context, path, digest string) error {
 		return err
 	}
 	if got != digest {
-		return fmt.Errorf("the data is no root file system as tare packs it, which would have the digest %s, and not %s", store.Short(got), store.Short(digest))
+		return fmt.Errorf("the data is not a root file system as tare packs it, which would have the digest %s, and not %s", store.Short(got), store.Short(digest))
 	}
 	return nil
 }

@@ -203,7 +203,7 @@ const (
 	innerBits     = 25
 	lastInnerPart = 126
 	outerBits     = 30
-	outerPart     = 253 // the gateway, as the host sees it: whoever comes from the bridge comes from here
+	outerPart     = 253 // the gateway, as the host sees it: the source address of packets from the bridge
 	beyondPart    = 254 // the host, as the instances see it
 )
 

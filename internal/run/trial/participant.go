@@ -46,7 +46,7 @@ type participant struct {
 	loopback string
 	err      error // why the trial failed; it then has no more samples
 	// spent is the time that the participant took so far, and externalTime what of
-	// it is no overhead of tare: starts, stops and the workload's own commands.
+	// it is not tare's overhead: starts, stops and the workload's own commands.
 	spent, externalTime time.Duration
 	sampling            time.Duration // of spent, that of samples
 }
@@ -121,7 +121,7 @@ func (p *participant) timed() (done func()) {
 	return func() { p.spent += time.Since(began) }
 }
 
-// external does what is no overhead of tare.
+// external times what is not tare's overhead.
 func (p *participant) external(do func()) {
 	began := time.Now()
 	do()

@@ -141,7 +141,7 @@ func startSpans(starts []instances.Start) (spans []startSpan) {
 }
 
 // underWay is for how long at least one of the starts was under way until a
-// moment: tare's own work before, between and after them is no part of it. The
+// moment: tare's own work before, between and after them does not count. The
 // spans are in the order of their ends.
 func underWay(spans []startSpan, until time.Time) (total time.Duration) {
 	for i, s := range spans {

@@ -1,7 +1,7 @@
 // Package archive makes one file of a run, with a checksum of everything in it, and the
 // directory of the run from such a file.
 //
-// It must not know what the files of a run mean. Whoever made an archive is not trusted: it
+// It must not know what the files of a run mean. The maker of an archive is not trusted: it
 // is refused at the first byte that its index does not announce.
 package archive
 

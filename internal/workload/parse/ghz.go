@@ -55,7 +55,7 @@ func parseGhz(stdout []byte) (map[string]float64, error) {
 }
 
 // ghzCalls returns the latencies of all calls, of which there is at least one, in us, and
-// the values that are none. ghz's own rate is of the whole run, with its connections.
+// the values that are not measurements. ghz's own rate is of the whole run, with its connections.
 func ghzCalls(stdout []byte) (fields map[string]float64, calls []float64, err error) {
 	var r ghzReport
 	if err := decode("ghz's report", stdout, &r); err != nil {

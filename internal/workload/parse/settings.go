@@ -74,7 +74,7 @@ func (s settingValues) joined() map[string]string {
 }
 
 // documentIn decodes the first JSON document of an output that may have notes before
-// it. Settings are no check of the output: what cannot be decoded has none.
+// it. Settings do not check the output: what cannot be decoded has none.
 func documentIn(stdout []byte, into any) bool {
 	start := slices.Index(stdout, '{')
 	return start >= 0 && json.NewDecoder(strings.NewReader(string(stdout[start:]))).Decode(into) == nil

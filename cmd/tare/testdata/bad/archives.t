@@ -24,5 +24,5 @@ Run archives: what is refused before anything is read or started.
   [2]
   $ : >empty.tare
   $ tare rerun empty.tare
-  tare: empty.tare is no run, and no run archive: it is not compressed with zstd, and no zip
+  tare: empty.tare is neither a run nor a run archive: it is neither compressed with zstd nor a zip
   [2]

@@ -9,7 +9,7 @@ What the study is of
   tare: argument 1 is empty; usage: tare init [flags] IMAGE | FILE... | -- CMD ARGS...
   [2]
   $ tare init a b
-  tare: a is no Compose file, and only those can be several: write a command after --
+  tare: a is not a Compose file, and only those can be several: write a command after --
   [2]
   $ tare init a -- b
   tare: a and a command after --: name one of them; usage: tare init [flags] IMAGE | FILE... | -- CMD ARGS...

@@ -257,7 +257,7 @@ Folders. Each is good with an edit
   [2]
   $ rm -rf bad && cp -a good bad && cd bad && sed -i 's/"baseline": "native"/"baseline": "x"/' plan.json
   $ tare report bad --format text >/dev/null
-  tare: bad/plan.json: the baseline "x" is none of its environments; the run was changed after it was written: restore it
+  tare: bad/plan.json: the baseline "x" is not one of its environments; the run was changed after it was written: restore it
   [2]
   $ rm -rf bad && cp -a good bad && cd bad && sed -i 's/"name": "docker"/"name": "native"/' plan.json
   $ tare report bad --format text >/dev/null

@@ -856,7 +856,7 @@ Manifests
   $ sed 's/long enough/short/' app.yaml >short.yaml
   $ sed 's/app.yaml/short.yaml/' pods.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:5:42: manifest: short.yaml: services.api.env.PASSWORD: the value from the Secret db/password of $PWD/short.yaml has 5 characters; with fewer than 8 it could not be masked in outputs; a value that is no secret belongs in a ConfigMap
+  tare: bad.yaml:5:42: manifest: short.yaml: services.api.env.PASSWORD: the value from the Secret db/password of $PWD/short.yaml has 5 characters; with fewer than 8 it could not be masked in outputs; a value that is not secret belongs in a ConfigMap
   [2]
   $ sed 's/metadata: .name: db./metadata: {name: db/' app.yaml >syntax.yaml
   $ sed 's/app.yaml/syntax.yaml/' pods.yaml >bad.yaml

@@ -116,7 +116,7 @@ func (r *reader) add(node *yaml.Node, depth int) error {
 	}
 	content, err := json.Marshal(value)
 	if err != nil {
-		return r.problem(node, "it is no object of Kubernetes: a key is no text, or a number is none of JSON")
+		return r.problem(node, "it is not a Kubernetes object: a key is not text, or JSON has no such number")
 	}
 	o := Object{File: r.file, Node: node, JSON: content}
 	var head struct {
@@ -228,7 +228,7 @@ func (o Object) SecretValues() (map[string][]byte, error) {
 		StringData map[string]string
 	}
 	if err := json.Unmarshal(o.JSON, &secret); err != nil {
-		return nil, fmt.Errorf("Secret %s: its values are no text", o.Name)
+		return nil, fmt.Errorf("Secret %s: its values are not text", o.Name)
 	}
 	values := map[string][]byte{}
 	for key, text := range secret.Data {

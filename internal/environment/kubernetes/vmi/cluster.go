@@ -163,7 +163,7 @@ func (c *cluster) Clone(ctx context.Context, v hypervisor.VM) error {
 // Restore is not reached: Validate refuses the mode.
 func (c *cluster) Restore(context.Context, hypervisor.VM) error { return errRestore }
 
-// Label sets annotations, since the path of a home is no value of a label, and of the
+// Label sets annotations, since the path of a home is not a valid label value, and of the
 // owner also a label, by which kubectl selects.
 func (c *cluster) Label(ctx context.Context, v hypervisor.VM, labels map[string]string) error {
 	if c.made != nil {

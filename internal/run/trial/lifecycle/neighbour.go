@@ -31,7 +31,7 @@ type neighbours struct {
 	paused  bool
 }
 
-// loop is what a neighbour's driver needs to be paused: whoever starts or pauses it
+// loop is what a neighbour's driver needs to be paused: the goroutine that starts or pauses it
 // holds the lock, until it goes on.
 type loop struct {
 	sync.Mutex
