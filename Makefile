@@ -67,7 +67,7 @@ run: run-step-1 setup-run run-step-2 build ## Install what is missing, then run 
 	@echo "bin/tare, without a command, says what to do next"
 
 .PHONY: check
-check: setup-check agent ## Check what can be checked in two minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats RACE=1)
+check: setup-check agent ## Check what can be checked in some minutes: form of the code, links, all tests that need only Go (PACKAGES=./internal/stats RACE=1)
 	scripts/check.sh $(if $(RACE),-race) $(PACKAGES)
 
 .PHONY: lint
