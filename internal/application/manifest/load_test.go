@@ -61,7 +61,7 @@ func TestWhatCannotBeRunIsAProblemAtItsPlace(t *testing.T) {
 		one(", env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]"):                 {"there is no Secret s with the key k in the files"},
 		one(", env: [{name: A, value: '$(secret:B)'}]"):                                         {"tare writes $(secret:NAME) in the place of a secret"},
 		one(", readinessProbe: {httpGet: {port: http}}"):                                        {`the container has no port "http"`},
-		one(", readinessProbe: {}"):                                                             {"readinessProbe says nothing to ask"},
+		one(", readinessProbe: {}"):                                                             {"readinessProbe has no check"},
 		one(", volumeMounts: [{name: v, mountPath: /v}]"):                                       {`the pod has no volume "v"`},
 		one("}, {name: d, image: y"):                                                            {"it has containers besides c: d. tare runs one container a pod"},
 		one("}, {name: d, image: y, restartPolicy: Always"):                                     {"restartPolicy: a container beside another one"},
