@@ -66,7 +66,7 @@ type content struct {
 // largest is the size of a file that is read; a larger one is made again.
 const largest = 1 << 30
 
-// Open opens the index in a file; "" is memory. A file that is no sound index, or one of
+// Open opens the index in a file; "" is memory. A file that is not a valid index, or one of
 // another version of tare, is not used. Roots are directories of runs, or runs.
 func Open(file, tare string, again bool, roots ...string) (*Index, error) {
 	x := &Index{file: file, tare: tare, runs: map[string]entry{}}
@@ -174,7 +174,7 @@ func runsIn(root string) (list []string, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		// A link is followed as tare ls does; a file is no run.
+		// A link is followed as tare ls does; a file is not a run.
 		if info, err := os.Stat(filepath.Join(root, e.Name())); err == nil && info.IsDir() {
 			list = append(list, filepath.Join(root, e.Name()))
 		}
