@@ -4,7 +4,6 @@ package reporttest
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,13 +22,12 @@ func WithoutScript(page string) string {
 	return before + begin + end + after
 }
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// Golden compares what a format wrote with a file below the test's testdata.
+// Golden compares what a format wrote with a file below the test's testdata, which
+// UPDATE_GOLDEN=1 writes.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +38,6 @@ func Golden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the report gives any more; read the difference, then run the test with -update\n%s", path, got)
+		t.Errorf("%s is not what the report gives any more; read the difference, then run the test with UPDATE_GOLDEN=1\n%s", path, got)
 	}
 }
