@@ -18,7 +18,7 @@ func everything(t *testing.T) model.Input {
 	t.Helper()
 	in := searched()
 	unfair := reporttest.Unfair()
-	in.Parity, in.Score, in.Against = unfair.Parity, scoredFixture(t).Score, besideFixture(t).Against
+	in.Parity, in.Score, in.Against = unfair.Parity, scoredFixture(t).Score, reporttest.Beside().Against
 	in.Across = parity.Nodes{Names: []string{"node-a", "node-b"}}
 	w := in.Plan.Workload("nginx")
 	for _, one := range reporttest.Traced().Traced {

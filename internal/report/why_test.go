@@ -83,22 +83,3 @@ func TestOverSeveralOrdersTheIntervalAndTheSpreadHaveHeadsOfTheirOwn(t *testing.
 		}
 	}
 }
-
-func TestAnUnusualSamplingIsReported(t *testing.T) {
-	in := reporttest.Quick()
-	if page := htmlOf(t, in); strings.Contains(page, "rate off") {
-		t.Error("the usual sampling is told")
-	}
-	in.Plan.Sampling.Off = true
-	var document bytes.Buffer
-	if err := writeMarkdown(&document, in, model.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	for where, text := range map[string]string{"page": htmlOf(t, in), "document": document.String()} {
-		for _, want := range []string{"rate off: one reading at the start", "rate off: peaks are not recorded"} {
-			if !strings.Contains(text, want) {
-				t.Errorf("the %s has no %q", where, want)
-			}
-		}
-	}
-}

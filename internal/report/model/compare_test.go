@@ -2,34 +2,17 @@ package model_test
 
 import (
 	"math"
-	"os"
 	"slices"
+	"strings"
 	"testing"
 
-	"tare/internal/papers/published"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
 )
 
-// besideFixture is the fixture with a study that printed some of the same.
-func besideFixture(t *testing.T) model.Input {
-	t.Helper()
-	text, err := os.ReadFile("../testdata/published.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := published.Parse("published.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := reporttest.Quick()
-	in.Against = model.ComparePublished(in, s)
-	return in
-}
-
 func TestPrintedRatiosAreComparedWithTheMeasuredOnes(t *testing.T) {
-	in := besideFixture(t)
+	in := reporttest.Beside()
 	rows := map[string]model.AgainstRow{}
 	for _, r := range in.Against.Rows {
 		rows[r.Workload+" "+r.Level+" "+r.Environment] = r
@@ -56,7 +39,7 @@ func TestPrintedRatiosAreComparedWithTheMeasuredOnes(t *testing.T) {
 }
 
 func TestImportedEnvironmentsAreMatchedByName(t *testing.T) {
-	in := besideFixture(t)
+	in := reporttest.Beside()
 	in.Manifest.Import = &rundir.Import{}
 	for i := range in.Plan.Environments {
 		in.Plan.Environments[i].Kind = in.Plan.Environments[i].Name
@@ -69,5 +52,18 @@ func TestImportedEnvironmentsAreMatchedByName(t *testing.T) {
 	study.Environments[0].Name = "Native"
 	if a := model.ComparePublished(in, &study); len(a.Rows) != 3 { // docker in three tables; vm is not called KVM
 		t.Errorf("%+v", a.Rows)
+	}
+}
+
+func TestARunWithAnotherBaselineSaysThatNothingCompares(t *testing.T) {
+	in := reporttest.Beside()
+	for i := range in.Plan.Environments {
+		if in.Plan.Environments[i].Name == in.Plan.Baseline {
+			in.Plan.Environments[i].Kind = "podman"
+		}
+	}
+	in.Against = model.ComparePublished(in, in.Against.Study)
+	if lead := model.New(in).AgainstLead(); len(in.Against.Rows) != 0 || !strings.Contains(lead, "so there is nothing to compare") {
+		t.Errorf("%d rows; the report says: %s", len(in.Against.Rows), lead)
 	}
 }

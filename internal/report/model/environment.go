@@ -20,14 +20,6 @@ func hostOf(p *study.Plan, e study.Environment) string {
 	return fmt.Sprintf("host %s (%s)", e.Host, p.Hosts[e.Host].SSH)
 }
 
-// NameAndHost is an environment's name with the host that it ran on.
-func (e Environment) NameAndHost() string {
-	if e.On == "" {
-		return e.Shown
-	}
-	return e.Shown + ", on " + e.On
-}
-
 // Environment is one environment of the study, as the report shows it.
 type Environment struct {
 	study.Environment

@@ -61,11 +61,6 @@ func (v *Report) SharedPaths() (ways []SharedPaths) {
 	return ways
 }
 
-// Names are the environments of a way.
-func (w SharedPaths) Names() string {
-	return strings.Join(lists.Map(w.Environments, Environment.NameAndHost), "; ")
-}
-
 // machinesDiffer warns about environments on another machine than the baseline: such
 // a comparison includes the machines.
 func machinesDiffer(v *Report) (warnings []Note) {

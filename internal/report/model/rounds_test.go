@@ -1,6 +1,7 @@
-package report
+package model_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,17 @@ import (
 	"tare/internal/workload"
 )
 
-func TestEveryFormatSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
+// alternation is the note on the samples of a run.
+func alternation(v *model.Report) string {
+	for _, n := range v.Notes {
+		if strings.HasPrefix(n.Text, "samples of the environments alternated") {
+			return n.Text
+		}
+	}
+	return ""
+}
+
+func TestANoteSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 	in := reporttest.Quick()
 	steal := map[string]float64{"native": .001, "docker": .0015, "gvisor": .004}
 	for i := range in.Trials {
@@ -38,19 +49,18 @@ func TestEveryFormatSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 	if c := model.RoundsChosen(in.Plan, in.Trials); len(c) != 1 || c[0] != (model.ChosenRounds{Workload: "nginx", Block: 4, Rounds: 8, Reason: "a round takes 1s"}) {
 		t.Errorf("chosen: %+v", c)
 	}
-	for name, text := range allFormats(t, in) {
-		words := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{other, ", chosen by the times of the first blocks and their rounds: 8 in nginx; the hypervisor took 1.0% to 4.0% of a core from them (counted in nanoseconds), and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
-			if strings.Count(words, want) != 1 {
-				t.Errorf("%s does not say %q once", name, want)
-			}
+	v := model.New(in)
+	told := alternation(v)
+	for _, part := range []string{other, ", chosen by the times of the first blocks and their rounds: 8 in nginx; the hypervisor took 1.0% to 4.0% of a core from them (counted in nanoseconds), and nothing was left out for it; gvisor lost 3.0 percentage points more than native in nginx"} {
+		if strings.Count(told, part) != 1 {
+			t.Errorf("%q is not once in %q", part, told)
 		}
-		if strings.Contains(words, "docker lost") {
-			t.Errorf("%s names an environment that lost about as much as the baseline", name)
-		}
-		if name == "html" && !strings.Contains(words, `<td class="n">1.00%</td><td class="n">1.50%</td><td class="n">4.00%</td>`) {
-			t.Errorf("%s has no table of what each environment lost", name)
-		}
+	}
+	if strings.Contains(told, "docker lost") {
+		t.Errorf("it names an environment that lost about as much as the baseline: %s", told)
+	}
+	if rows := v.StolenTable(); len(rows) != 1 || !slices.Equal(rows[0].Shares, []string{"1.00%", "1.50%", "4.00%", "", ""}) {
+		t.Errorf("what each environment lost: %+v", rows)
 	}
 	said := 0
 	for _, c := range in.Contrasts {
@@ -67,7 +77,7 @@ func TestEveryFormatSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 	}
 }
 
-func TestEveryFormatSaysWhetherTheLengthOfSamplesBiasesThem(t *testing.T) {
+func TestANoteSaysWhetherTheLengthOfSamplesBiasesThem(t *testing.T) {
 	in := reporttest.Quick()
 	in.Plan.Workload("nginx").Pack.Length = &workload.Length{}
 	for i := range in.Trials {
@@ -82,12 +92,10 @@ func TestEveryFormatSaysWhetherTheLengthOfSamplesBiasesThem(t *testing.T) {
 	say := func(want ...string) {
 		t.Helper()
 		in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
-		for name, text := range allFormats(t, in) {
-			words := strings.Join(strings.Fields(text), " ")
-			for _, w := range want {
-				if strings.Count(words, w) != 1 {
-					t.Errorf("%s does not say %q once", name, w)
-				}
+		told := fmt.Sprint(model.New(in).Notes)
+		for _, w := range want {
+			if strings.Count(told, w) != 1 {
+				t.Errorf("%q is not once in %s", w, told)
 			}
 		}
 	}
@@ -102,7 +110,7 @@ func TestEveryFormatSaysWhetherTheLengthOfSamplesBiasesThem(t *testing.T) {
 		"the length of the samples biases this by -10.0% [-10.0%, -10.0%] (95%), more than a quarter of the margin: samples that are 22 times as long would not")
 }
 
-func TestAReportNamesAnEnvironmentThatLeftBlocksToTheOthers(t *testing.T) {
+func TestANoteNamesAnEnvironmentThatLeftBlocksToTheOthers(t *testing.T) {
 	in := reporttest.Quick()
 	in.Plan.Design.Budget = time.Hour
 	in.Trials = slices.DeleteFunc(in.Trials, func(r rundir.Trial) bool { return r.Environment == "gvisor" && r.Block == 4 })
@@ -110,10 +118,7 @@ func TestAReportNamesAnEnvironmentThatLeftBlocksToTheOthers(t *testing.T) {
 		in.Trials[i].Rounds = []rundir.Round{{Number: 1, Metrics: in.Trials[i].Metrics}}
 	}
 	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
-	for name, text := range allFormats(t, in) {
-		words := strings.Join(strings.Fields(text), " ")
-		if strings.Count(words, "; gvisor, which takes longer than all others together, was in ") != 1 || strings.Contains(words, "docker, which takes longer") {
-			t.Errorf("%s does not name gvisor alone", name)
-		}
+	if told := alternation(model.New(in)); strings.Count(told, "; gvisor, which takes longer than all others together, was in ") != 1 || strings.Contains(told, "docker, which takes longer") {
+		t.Errorf("it does not name gvisor alone: %s", told)
 	}
 }
