@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/image/recipe"
 	"tare/internal/rundir"
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 	"tare/internal/workload"
@@ -88,12 +88,7 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := freeport.New(t)
 	archive := published(t, recipe, v1.Config{
 		Entrypoint: []string{"redis-server", "--port", fmt.Sprint(port)}, Cmd: []string{"--requirepass", "open sesame", "--save", ""},
 		User: "redis", WorkingDir: "/var/lib/redis", ExposedPorts: map[string]struct{}{fmt.Sprintf("%d/tcp", port): {}}, StopSignal: "SIGINT",
@@ -185,7 +180,7 @@ func TestADatabaseIsTriedWithTheLoginOfItsVariables(t *testing.T) {
 	status, rest := p.end()
 	tookPart(t, out, "docker", "gvisor")
 	for _, want := range []string{
-		"transactions ", "CPU per 1000 ", "memory ", "first answer ", "port 3310: something listens there since the start", "load mysql: it greets as MySQL",
+		"transactions ", "CPU per 1000 ", "memory ", "first answer ", "port 3310: the image listens there", "load mysql: it greets as MySQL",
 		"user root, database shop, with the password of the variables",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(rest), " ")+" ", strings.Join(strings.Fields(want), " ")) {
