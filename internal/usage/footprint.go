@@ -1,6 +1,11 @@
 package usage
 
-import "strings"
+import (
+	"strings"
+
+	"tare/internal/linux/cgroup"
+	"tare/internal/linux/procfile"
+)
 
 // Footprint lists where the usage of an instance can be read from outside.
 type Footprint struct {
@@ -44,6 +49,20 @@ func (f Footprint) roleInside(name string) string {
 		return f.Role
 	}
 	return Workload
+}
+
+// PIDs lists the processes that are there now, as far as the groups can be read.
+func (f Footprint) PIDs() (pids []int) {
+	for _, path := range f.Cgroups {
+		if group, err := cgroup.At(path); err == nil {
+			inside, _ := group.PIDs()
+			pids = append(pids, inside...)
+		}
+	}
+	for _, p := range f.Processes {
+		pids = append(append(pids, p.PID), procfile.Descendants(p.PID)...)
+	}
+	return pids
 }
 
 // Process is a process of the environment, with its role.

@@ -230,27 +230,12 @@ func (c *children) killOnce() (left int) {
 	}
 	left = len(c.alive)
 	c.mu.Unlock()
-	family := descendants(os.Getpid())
+	// Orphans among them were reparented to the agent, their subreaper.
+	family := procfile.Descendants(os.Getpid())
 	for _, pid := range family {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	return max(left, len(family))
-}
-
-// descendants lists the children of a process, their children, and so on.
-// Orphans among them were reparented to the agent, their subreaper.
-func descendants(of int) (family []int) {
-	parents := procfile.Parents()
-	for pid := range parents {
-		up := parents[pid]
-		for steps := 0; up > 1 && up != of && steps < 1000; steps++ {
-			up = parents[up]
-		}
-		if up == of {
-			family = append(family, pid)
-		}
-	}
-	return family
 }
 
 // Monotonic reads the clock that times everything in the instance.

@@ -15,6 +15,7 @@ import (
 	"tare/internal/base/strictyaml"
 	"tare/internal/image"
 	"tare/internal/image/origin"
+	"tare/internal/linux/listener"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -69,7 +70,7 @@ func (o Options) guess(img *image.Image, s seen) (g guesses, err error) {
 	}
 	g.load, g.port = loadOf(a.load), a.port
 	if given == 0 {
-		reason := "something listens there since the start, and the image exposes no port that answers"
+		reason := "the image listens there, and exposes no port that answers"
 		if slices.Contains(ExposedPorts(img.Config), a.port) {
 			reason = "the image exposes it"
 		}
@@ -158,8 +159,8 @@ func (g *guesses) own(file string, a answer) (err error) {
 // silent is the error of an image at whose ports no load can be driven.
 func (o Options) silent(img *image.Image, s seen, given int) error {
 	command, wait := strings.Join(o.command(img), " "), o.Wait.Round(time.Second)
-	local := lists.Filter(s.sockets, func(s socket) bool { return s.local })
-	open := lists.Filter(s.sockets, func(s socket) bool { return !s.local })
+	local := lists.Filter(s.sockets, func(s listener.Socket) bool { return s.Local })
+	open := lists.Filter(s.sockets, func(s listener.Socket) bool { return !s.Local })
 	switch {
 	case len(local) > 0 && len(open) == 0:
 		return fmt.Errorf("the image's command `%s` listens only at the loopback, at %s, where nothing outside of a container reaches it: let it listen at 0.0.0.0, for example by a variable (--env-var)%s", command, ports(local), said(s.words))
@@ -171,8 +172,8 @@ func (o Options) silent(img *image.Image, s seen, given int) error {
 	return fmt.Errorf("the image's command `%s` runs, and listens at no port within %v: raise --wait, or choose --load job if it ends by itself%s", command, wait, said(s.words))
 }
 
-func ports(sockets []socket) string {
-	numbers := lists.Map(sockets, func(s socket) int { return s.port })
+func ports(sockets []listener.Socket) string {
+	numbers := lists.Map(sockets, func(s listener.Socket) int { return s.Port })
 	slices.Sort(numbers)
 	return "port " + strings.Join(lists.Map(slices.Compact(numbers), strconv.Itoa), ", ")
 }

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +20,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/linux/listener"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 
 // seen is what an image did when it was started.
 type seen struct {
-	sockets []socket // that listen since then
+	sockets []listener.Socket // of the image that listen
 	answers map[int]answer
 	exit    *agent.Exit
 	took    time.Duration // until the exit
@@ -69,7 +69,7 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 	known := o // with the values of secrets
 	known.Env, known.Secrets = slices.Concat(o.Env, secrets), nil
 	ask.redis = cmp.Or(first(known.variables(img), redisPasswords...), requiredPassword(o.command(img)))
-	before := listening(ctx, i.Agent())
+	before := listening(ctx, i, false)
 	for _, port := range append(exposed, given) {
 		if reachable(before, port) {
 			return s, fmt.Errorf("port %d of this machine is in use, and the image would listen there: the baseline shares the network of the machine. End what uses it, or choose other environments, such as --env docker,gvisor", port)
@@ -107,7 +107,7 @@ func (o Options) watch(ctx context.Context, img *image.Image, i environment.Inst
 	for {
 		select {
 		case <-tick.C:
-			s.sockets = added(before, listening(ctx, i.Agent()))
+			s.sockets = added(before, listening(ctx, i, true))
 			if o.Load == "job" {
 				continue
 			}
@@ -145,8 +145,8 @@ func (o Options) settled(a answer) bool {
 
 // candidates are the ports to ask, of those that listen: the given one, or those that the
 // image exposes, or all if it exposes none or if none of these listens after a while.
-func candidates(given int, exposed []int, sockets []socket, late bool) (ports []int) {
-	all := lists.Map(lists.Filter(sockets, func(s socket) bool { return !s.local }), func(s socket) int { return s.port })
+func candidates(given int, exposed []int, sockets []listener.Socket, late bool) (ports []int) {
+	all := lists.Map(lists.Filter(sockets, func(s listener.Socket) bool { return !s.Local }), func(s listener.Socket) int { return s.Port })
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if given > 0 {
@@ -194,66 +194,26 @@ func (w *lastWords) String() string {
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// socket is one at which something listens.
-type socket struct {
-	port  int
-	local bool // only for programs of the same machine or instance
-}
-
-// tables are the kernel's lists of TCP sockets.
-var tables = []string{"/proc/net/tcp", "/proc/net/tcp6"}
-
-// listening lists the sockets that listen in the network of an instance.
-func listening(ctx context.Context, a *agent.Client) (all []socket) {
-	for _, table := range tables {
-		// One is absent where a kernel has no IPv6.
-		if text, err := a.ReadFile(ctx, table, 16<<20); err == nil {
-			all = append(all, listeningIn(string(text))...)
-		}
+// listening lists the sockets that listen in the network of an instance. Where that is the
+// machine's, in which anything may begin to listen, own leaves out those of others.
+func listening(ctx context.Context, i environment.Instance, own bool) []listener.Socket {
+	at, err := netip.ParseAddr(environment.Listen(i))
+	if err != nil || !at.IsLoopback() {
+		return listener.All(func(file string) ([]byte, error) { return i.Agent().ReadFile(ctx, file, 16<<20) })
+	}
+	all := listener.All(os.ReadFile)
+	if own {
+		return listener.HeldBy(i.Footprint().PIDs(), all)
 	}
 	return all
-}
-
-// listeningIn reads a table: a heading, then a line for each socket with its local address
-// and its state as second and fourth word.
-func listeningIn(table string) (all []socket) {
-	const listens = "0A"
-	for line := range strings.Lines(table) {
-		words := strings.Fields(line)
-		if len(words) < 4 || words[3] != listens {
-			continue
-		}
-		address, text, _ := strings.Cut(words[1], ":")
-		port, err := strconv.ParseUint(text, 16, 16)
-		if err != nil {
-			continue
-		}
-		s := socket{int(port), isLoopback(address)}
-		if !slices.Contains(all, s) {
-			all = append(all, s)
-		}
-	}
-	return all
-}
-
-// isLoopback reports whether an address of a table is one of the loopback: the kernel
-// prints its words of four bytes in the machine's byte order, here the lowest first.
-func isLoopback(address string) bool {
-	raw, err := hex.DecodeString(address)
-	if err != nil {
-		return false
-	}
-	for i := 0; i+4 <= len(raw); i += 4 {
-		slices.Reverse(raw[i : i+4])
-	}
-	ip, _ := netip.AddrFromSlice(raw)
-	return ip.Unmap().IsLoopback()
 }
 
 // added are the sockets that were not there before.
-func added(before, now []socket) []socket {
-	return slices.DeleteFunc(slices.Clone(now), func(s socket) bool { return slices.Contains(before, s) })
+func added(before, now []listener.Socket) []listener.Socket {
+	return slices.DeleteFunc(now, func(s listener.Socket) bool { return slices.Contains(before, s) })
 }
 
 // reachable reports whether something listens at a port for other machines.
-func reachable(all []socket, port int) bool { return slices.Contains(all, socket{port, false}) }
+func reachable(all []listener.Socket, port int) bool {
+	return slices.ContainsFunc(all, func(s listener.Socket) bool { return s.Port == port && !s.Local })
+}

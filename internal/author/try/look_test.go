@@ -12,7 +12,9 @@ import (
 	"tare/internal/application/secret"
 	"tare/internal/image"
 	"tare/internal/image/origin"
+	"tare/internal/linux/listener"
 	"tare/internal/study"
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/needs"
 
 	_ "tare/internal/environment/docker"
@@ -21,25 +23,8 @@ import (
 	_ "tare/internal/environment/qemu"
 )
 
-func TestListeningSocketsAreReadFromTheKernelsTables(t *testing.T) {
-	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 00000000:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 18446 1 0000000000000000 100 0 0 10 0
-   1: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 18447 1 0000000000000000 100 0 0 10 0
-   2: 0100007F:1F91 0100007F:0050 01 00000000:00000000 00:00000000 00000000     0        0 18448 1 0000000000000000 100 0 0 10 0
-   3: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
-   4: 00000000000000000000000001000000:0051 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
-   5: 0000000000000000FFFF00000100007F:0052 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
-   6: 020012AC:0053 00000000:0000 0A
-a line that is cut
-`
-	want := []socket{{80, false}, {8080, true}, {81, true}, {82, true}, {83, false}}
-	if got := listeningIn(table); !slices.Equal(got, want) {
-		t.Errorf("%v, not %v", got, want)
-	}
-}
-
 func TestPortsToAskAreThoseThatTheImageExposes(t *testing.T) {
-	listens := []socket{{9000, false}, {80, false}, {443, false}, {6000, true}, {80, false}}
+	listens := []listener.Socket{{Port: 9000}, {Port: 80}, {Port: 443}, {Port: 6000, Local: true}, {Port: 80}}
 	for _, c := range []struct {
 		given   int
 		exposed []int
@@ -117,10 +102,9 @@ func TestThePasswordOfRedisIsTried(t *testing.T) {
 		{"", "", "open sesame", "arguments: [\"--requirepass\", \"open sesame\"], env: {REDISCLI_AUTH: \"open sesame\"}"},
 		{"REDISCLI_AUTH=other", "", "", "WRONGPASS"},
 	} {
-		port := freePort(t)
+		port := freeport.New(t)
 		img := served(t, "closed-redis", fmt.Sprintf("0.0.0.0:%d", port), fmt.Sprintf("%d/tcp", port))
 		o := options()
-		o.Wait = 2 * time.Second
 		var secrets []string
 		if c.env != "" {
 			o.Env = []string{c.env}
@@ -170,7 +154,7 @@ func TestAnImageIsStartedAndItsLoadChosen(t *testing.T) {
 		"mysql": "load mysql-oltp, startup startup-port",
 	} {
 		t.Run(protocol, func(t *testing.T) {
-			port := freePort(t)
+			port := freeport.New(t)
 			img := served(t, protocol, fmt.Sprintf("0.0.0.0:%d", port), fmt.Sprintf("%d/tcp", port))
 			made, err := options().Look(t.Context(), img, i, nil)
 			if err != nil {
@@ -183,6 +167,48 @@ func TestAnImageIsStartedAndItsLoadChosen(t *testing.T) {
 				t.Error(g)
 			}
 		})
+	}
+}
+
+// While an image is looked at, another process begins to serve pages, which are taken before
+// anything else.
+func TestAnotherProcessThatBeginsToListenIsNotTakenForTheImage(t *testing.T) {
+	gate, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gate.Close()
+	other, ended := make(chan net.Listener, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		c, err := gate.Accept()
+		if err != nil {
+			return
+		}
+		l, err := net.Listen("tcp", "0.0.0.0:0")
+		c.Close() // now the server of the image begins to listen
+		if err == nil {
+			other <- l
+			_ = serveOn("http", l)
+		}
+	}()
+	port := freeport.New(t)
+	img := served(t, "redis", fmt.Sprintf("0.0.0.0:%d", port))
+	img.Env = append(img.Env, waitsFor+"="+gate.Addr().String())
+	made, err := options().Look(t.Context(), img, newInstance(t), nil)
+	gate.Close()
+	select {
+	case l := <-other:
+		l.Close()
+	default:
+		t.Error("nobody else listened")
+	}
+	<-ended
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := made.Guesses[0].String(), fmt.Sprintf("port %d: the image listens there", port); !strings.HasPrefix(got, want) {
+		t.Errorf("%q, not %q", got, want)
 	}
 }
 
@@ -206,33 +232,39 @@ func TestAJobIsACommandThatEnds(t *testing.T) {
 
 func TestWhatAnImageLacksIsSaid(t *testing.T) {
 	i := newInstance(t)
-	port := freePort(t)
+	port := freeport.New(t)
 	for name, c := range map[string]struct {
-		img    *image.Image
-		change func(*Options)
-		want   []string
+		img  *image.Image
+		load string
+		port int
+		want []string // WAIT is the time that it has
 	}{
-		"a variable": {shell("echo POSTGRES_PASSWORD is missing >&2; exit 3"), nil,
+		"a variable": {shell("echo POSTGRES_PASSWORD is missing >&2; exit 3"), "", 0,
 			[]string{"exited with status 3 after", "--env-var NAME=VALUE", "its last output:\n  POSTGRES_PASSWORD is missing"}},
-		"a program": {&image.Image{Config: origin.Config{Cmd: []string{"/no/such/program"}}}, nil, []string{"the image's command `/no/such/program`"}},
-		"an address": {served(t, "redis", fmt.Sprintf("127.0.0.1:%d", port)), func(o *Options) { o.Wait = time.Second },
+		"a program": {&image.Image{Config: origin.Config{Cmd: []string{"/no/such/program"}}}, "", 0, []string{"the image's command `/no/such/program`"}},
+		"an address": {served(t, "redis", fmt.Sprintf("127.0.0.1:%d", port)), "", 0,
 			[]string{fmt.Sprintf("listens only at the loopback, at port %d", port), "0.0.0.0"}},
-		"a port": {shell("echo at work; exec sleep 60"), func(o *Options) { o.Wait = time.Second },
-			[]string{"listens at no port within 1s", "--load job", "at work"}},
-		"an end":   {shell("exec sleep 60"), func(o *Options) { o.Wait, o.Load = time.Second, "job" }, []string{"did not end within 1s: raise --wait", "it printed nothing"}},
-		"a server": {shell("exit 0"), func(o *Options) { o.Load = "redis" }, []string{"so --load redis has no server to drive"}},
-		"that port": {served(t, "redis", fmt.Sprintf("0.0.0.0:%d", port)), func(o *Options) { o.Wait, o.Port = time.Second, freePort(t) },
+		"a port":   {shell("echo at work; exec sleep 60"), "", 0, []string{"listens at no port within WAIT", "--load job", "at work"}},
+		"an end":   {shell("exec sleep 60"), "job", 0, []string{"did not end within WAIT: raise --wait", "it printed nothing"}},
+		"a server": {shell("exit 0"), "redis", 0, []string{"so --load redis has no server to drive"}},
+		"that port": {served(t, "redis", fmt.Sprintf("0.0.0.0:%d", port)), "", freeport.New(t),
 			[]string{fmt.Sprintf("but at port %d: choose another --port", port)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()
-			if c.change != nil {
-				c.change(&o)
-			}
-			_, err := o.Look(t.Context(), c.img, i, nil)
-			for _, want := range c.want {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Fatalf("%q is not in: %v", want, err)
+			o.Load, o.Port = c.load, c.port
+			// On a busy machine the command is late for what it does in the first seconds.
+			const most = 32 * time.Second
+			for o.Wait = time.Second; ; o.Wait *= 2 {
+				_, err := o.Look(t.Context(), c.img, i, nil)
+				lacks := slices.IndexFunc(c.want, func(want string) bool {
+					return err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(want, "WAIT", o.Wait.String()))
+				})
+				if lacks < 0 {
+					return
+				}
+				if o.Wait >= most {
+					t.Fatalf("%q is not in: %v", c.want[lacks], err)
 				}
 			}
 		})

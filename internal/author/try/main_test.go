@@ -10,25 +10,22 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/vishvananda/netlink"
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
 	"tare/internal/agent/server"
 	"tare/internal/environment"
+	"tare/internal/usage"
 )
 
 // The test program is also the agent and the servers of images.
 const (
 	isAgent  = "TARE_TEST_IS_AGENT"
 	isServer = "TARE_TEST_SERVES" // PROTOCOL ADDRESS
-	isInside = "TARE_TEST_HAS_A_NETWORK"
+	waitsFor = "TARE_TEST_WAITS"  // the address that answers before the server listens
 )
 
 func TestMain(m *testing.M) {
@@ -49,53 +46,19 @@ func TestMain(m *testing.M) {
 		fmt.Println(serve(protocol, address))
 		os.Exit(1)
 	}
-	if os.Getenv(isInside) == "" {
-		runInOwnNetwork()
-	} else if err := startLoopback(); err != nil {
-		fmt.Fprintln(os.Stderr, "starting the loopback:", err)
-		os.Exit(1)
-	}
 	goleak.VerifyTestMain(m)
-}
-
-// runInOwnNetwork runs the tests in a network namespace of their own. A native server
-// shares the network of the machine, and any process of the machine that begins to listen
-// while an image is looked at would be taken for it. The function returns where this
-// user may make no namespace.
-func runInOwnNetwork() {
-	again := exec.Command("/proc/self/exe", os.Args[1:]...)
-	again.Args[0] = os.Args[0]
-	again.Env = append(os.Environ(), isInside+"=1")
-	again.Stdin, again.Stdout, again.Stderr = os.Stdin, os.Stdout, os.Stderr
-	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() != 0 {
-		own := []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		again.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		again.SysProcAttr.UidMappings, again.SysProcAttr.AmbientCaps = own, []uintptr{unix.CAP_NET_ADMIN}
-	}
-	// The kernel sends Pdeathsig at the end of the thread that started the process.
-	runtime.LockOSThread()
-	if again.Start() != nil {
-		return
-	}
-	_ = again.Wait()
-	if code := again.ProcessState.ExitCode(); code >= 0 {
-		os.Exit(code)
-	}
-	fmt.Fprintln(os.Stderr, again.ProcessState) // a signal
-	os.Exit(1)
-}
-
-func startLoopback() error {
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return err
-	}
-	return netlink.LinkSetUp(lo)
 }
 
 // serve listens at an address and speaks a protocol, until it is killed.
 func serve(protocol, address string) error {
+	if at := os.Getenv(waitsFor); at != "" {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			return err
+		}
+		_, _ = io.Copy(io.Discard, c)
+		c.Close()
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
@@ -173,16 +136,18 @@ func speak(protocol string, c net.Conn) {
 	}
 }
 
-// instance has the agent alone.
+// instance has the agent alone, in the network of this machine.
 type instance struct {
-	environment.Instance
-	client *agent.Client
+	environment.Started
+	pid int
 }
 
-func (i instance) Agent() *agent.Client { return i.client }
-func (i instance) Address() string      { return "127.0.0.1" }
+func (i *instance) Stop(context.Context) error { return nil }
+func (i *instance) Footprint() usage.Footprint {
+	return usage.Footprint{Processes: []usage.Process{{PID: i.pid, Role: usage.Agent}}}
+}
 
-func newInstance(t *testing.T) instance {
+func newInstance(t *testing.T) *instance {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -212,16 +177,5 @@ func newInstance(t *testing.T) instance {
 		client.Close()
 		_ = cmd.Wait()
 	})
-	return instance{client: client}
-}
-
-// freePort is one of the loopback that nothing listens at.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "0.0.0.0:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return &instance{environment.Started{Client: client, IP: "127.0.0.1"}, cmd.Process.Pid}
 }

@@ -143,6 +143,21 @@ func Parents() map[int]int {
 	return parents
 }
 
+// Descendants lists the children of a process, their children, and so on.
+func Descendants(of int) (family []int) {
+	parents := Parents()
+	for pid := range parents {
+		up := parents[pid]
+		for steps := 0; up > 1 && up != of && steps < 1000; steps++ {
+			up = parents[up]
+		}
+		if up == of {
+			family = append(family, pid)
+		}
+	}
+	return family
+}
+
 // Kill kills the process that has a PID now, and returns when it is gone. It uses a pidfd,
 // so that no later process with the same PID is killed. The process is left alone if it
 // has ended already, or if is says that it is another one.
