@@ -132,7 +132,7 @@ func withLongNames(in model.Input) model.Input {
 	}
 	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
 	for i := range in.Contrasts {
-		in.Contrasts[i].Warnings = append(in.Contrasts[i].Warnings, verdict.Warning{Code: verdict.Confound, Text: "something besides the layer differs from native: huge pages"})
+		in.Contrasts[i].Warnings = append(in.Contrasts[i].Warnings, verdict.Warning{Code: verdict.Confound, Told: "something besides the layer differs from native: huge pages"})
 	}
 	return in
 }

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -22,14 +21,6 @@ type carryOver struct {
 	environment, after string
 	p                  float64
 	estimate           stats.Interval // log ratio to the other samples, over the blocks
-}
-
-func (k carryOver) String() string {
-	text := fmt.Sprintf("samples of %s that follow one of %s differ from its others by %s", k.environment, k.after, Change(k.estimate.Estimate))
-	if k.estimate.Bounded() {
-		text += fmt.Sprintf(" [%s, %s] (95%%)", Change(k.estimate.Low), Change(k.estimate.High))
-	}
-	return text + ": what a sample leaves behind is charged to the next one"
 }
 
 // carryOvers tests all pairs of environments that alternated in the trials of one
@@ -145,25 +136,21 @@ func warnOfCarryOver(plan *study.Plan, trials []rundir.Trial, contrasts []Contra
 		}
 		of[t.Cell().Place()] = append(of[t.Cell().Place()], t)
 	}
-	advice := ""
-	if plan.Design.Waiting == "idle" {
-		advice = "; with `waiting: frozen` an instance does no work in the background while others are measured"
-	}
 	for at, w := range places(plan) {
 		for _, m := range metricsOf(w.Pack) {
 			if m.Primary {
-				warnOf(carryOvers(of[at], m.Name), advice, contrasts, at.Of(m.Name))
+				warnOf(carryOvers(of[at], m.Name), plan.Design.Waiting == "idle", contrasts, at.Of(m.Name))
 			}
 		}
 	}
 }
 
-func warnOf(found []carryOver, advice string, contrasts []Contrast, of subject.Figure) {
+func warnOf(found []carryOver, idle bool, contrasts []Contrast, of subject.Figure) {
 	for _, k := range found {
 		for i := range contrasts {
 			c := &contrasts[i]
 			if c.Figure().In("") == of && (c.Environment == k.environment || c.Baseline == k.environment) {
-				c.warning(CarryOver, "%s%s", k, advice)
+				c.warn(Warning{Code: CarryOver, Side: k.environment, Other: k.after, Change: k.estimate, Idle: idle})
 			}
 		}
 	}

@@ -102,9 +102,9 @@ func TestACarryOverIsFoundAndSaid(t *testing.T) {
 		for _, c := range Contrasts(p, trials, nil) {
 			if at := slices.Index(codes(c), CarryOver); (at >= 0) != (c.Environment == "docker") {
 				t.Errorf("%s: %v", c.Environment, c.Warnings)
-			} else if at >= 0 && (!strings.HasPrefix(c.Warnings[at].Text, "samples of docker that follow one of gvisor differ from its others by +") ||
-				strings.Contains(c.Warnings[at].Text, "`waiting: frozen`") != (p.Design.Waiting == "idle")) {
-				t.Error(c.Warnings[at].Text)
+			} else if at >= 0 && (!strings.HasPrefix(c.Warnings[at].String(), "samples of docker that follow one of gvisor differ from its others by +") ||
+				strings.Contains(c.Warnings[at].String(), "`waiting: frozen`") != (p.Design.Waiting == "idle")) {
+				t.Error(c.Warnings[at].String())
 			}
 		}
 	}

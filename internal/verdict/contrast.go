@@ -156,39 +156,6 @@ func (s Side) MarshalJSON() ([]byte, error) {
 	}{s.N, finite(s.Median), finite(s.Least), finite(s.Most)})
 }
 
-// Warning is a caveat of a contrast.
-type Warning struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
-}
-
-// The codes of warnings.
-const (
-	Sequential    = "sequential"     // not interleaved: drift looks like a difference
-	OneInstance   = "one-instance"   // fresh: run: nothing known between instances
-	FewBlocks     = "few-blocks"     // below six: median and range only
-	MissingBlocks = "missing-blocks" // trials without a value
-	FewRounds     = "few-rounds"     // blocks in which the sides have few rounds in common
-	LengthBiased  = "length-bias"    // by more than a quarter of the margin
-	CarryOver     = "carry-over"     // it matters whose sample came before
-	NodesDiffer   = "nodes-differ"   // more than blocks of one node do
-	NotEachNode   = "not-each-node"  // the interval of a node excludes the verdict
-	NodesApart    = "nodes-apart"    // blocks whose sides ran on different nodes
-	Emulation     = "emulation"      // tcg
-	NotPositive   = "not-positive"   // no ratio can be made
-	Zero          = "zero"           // the same for a cost, which may legitimately be 0
-	GivenUp       = "given-up"       // failed from the start, or skipped
-	FixedFamily   = "fixed-family"   // 5% is each contrast's, not the family's
-	UnusedBlocks  = "unused-blocks"  // after the last interim analysis
-	Unlooked      = "unlooked"       // the maximum is below the first interim analysis
-	Unpaired      = "unpaired"       // imported: the results are unpaired
-	FreshUnknown  = "fresh-unknown"  // imported: freshness of instances unknown
-	FewResults    = "few-results"    // imported: fewer than at the first interim analysis
-	Confound      = "confound"       // something other than the layer differs
-)
-
-func (w Warning) String() string { return w.Text }
-
 // Ratio is the estimate with its interval as a ratio, environment over
 // baseline; the ends are 0 and infinite where there is no bound.
 func (c Contrast) Ratio() stats.Interval {

@@ -94,9 +94,7 @@ func (e *entry) describeLengthBias() {
 	if c.LengthBias = e.lengthBias(); c.LengthBias == nil || !c.LengthBias.Exceeds() {
 		return
 	}
-	l := c.LengthBias
-	c.warning(LengthBiased, "the length of the samples biases this by %s [%s, %s] (95%%), more than a quarter of the margin: samples that are %.0f times as long would not",
-		Change(l.Interval.Estimate), Change(l.Interval.Low), Change(l.Interval.High), math.Ceil(math.Abs(l.Interval.Estimate)/l.Limit))
+	c.warn(Warning{Code: LengthBiased, Bias: c.LengthBias})
 }
 
 // EnvironmentLengthBias is the length bias of one environment, of which contrasts have

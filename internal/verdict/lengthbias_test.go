@@ -74,7 +74,7 @@ func TestTheLengthBiasIsThatOfTheWholeLength(t *testing.T) {
 			warned := ""
 			for _, w := range got.Warnings {
 				if w.Code == LengthBiased {
-					warned = w.Text
+					warned = w.String()
 				}
 			}
 			if (warned != "") != c.exceeds || c.exceeds && !strings.Contains(warned, "more than a quarter of the margin: samples that are 4 times as long would not") {

@@ -2,12 +2,11 @@ package verdict
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/stats"
 )
 
@@ -86,48 +85,12 @@ func (e *entry) describeNodes(d []float64, blocks []int) {
 	if c.Nodes = nodesOf(d, nodes); c.Nodes == nil || !c.Primary {
 		return
 	}
-	if n := c.Nodes; n.Different() {
-		compare := func(a, b Node) int { return int(math.Copysign(1, a.Interval.Estimate-b.Interval.Estimate)) }
-		least, most := slices.MinFunc(n.Each, compare), slices.MaxFunc(n.Each, compare)
-		text := fmt.Sprintf("the change differs between nodes (p = %.2g), from %s on %s to %s on %s",
-			n.P, Change(least.Interval.Estimate), least.Name, Change(most.Interval.Estimate), most.Name)
-		if named := n.Named(); len(named) > 0 && len(named) <= mostNamed {
-			text += "; different from the others: " + strings.Join(named, ", ")
-		}
-		text += "; " + n.elsewhere()
-		c.warning(NodesDiffer, "%s", text)
+	if c.Nodes.Different() {
+		c.warn(Warning{Code: NodesDiffer, Nodes: c.Nodes})
 	}
-	var against []string
-	for _, n := range c.Nodes.Each {
-		if c.contradicts(n.Interval) {
-			against = append(against, fmt.Sprintf("%s %s", n.Name, endsOf(n.Interval)))
-		}
+	if against := lists.Filter(c.Nodes.Each, func(n Node) bool { return c.contradicts(n.Interval) }); len(against) > 0 {
+		c.warn(Warning{Code: NotEachNode, Against: against})
 	}
-	if len(against) > mostNamed {
-		against = append(against[:mostNamed], fmt.Sprintf("and %d more", len(against)-mostNamed))
-	}
-	if len(against) > 0 {
-		c.warning(NotEachNode, "the verdict does not hold on each node: %s", strings.Join(against, "; "))
-	}
-}
-
-// elsewhere says what the blocks tell about other nodes, which the verdict does not.
-func (n Nodes) elsewhere() string {
-	switch {
-	case n.Mean.Bounded():
-		return "the verdict is about these nodes, and on nodes like them the mean is " + endsOf(n.Mean)
-	case len(n.Each) == 2:
-		return "the verdict is about these nodes, and two do not show what it is on others"
-	}
-	return "the verdict is about these nodes, and they have too few blocks to show what it is on others"
-}
-
-// mostNamed is how many nodes a warning names.
-const mostNamed = 5
-
-func endsOf(v stats.Interval) string {
-	texts := Changes(v.Estimate, v.Low, v.High)
-	return fmt.Sprintf("%s [%s, %s]", texts[0], texts[1], texts[2])
 }
 
 // contradicts reports whether the interval of one node excludes the verdict.

@@ -74,7 +74,7 @@ func TestTheNodesOfAContrast(t *testing.T) {
 			got := one(t, p, c.trials)
 			var texts []string
 			for _, w := range got.Warnings {
-				texts = append(texts, w.Text)
+				texts = append(texts, w.String())
 			}
 			if got.Verdict != c.verdict || !slices.Equal(codes(got), c.codes) || !slices.Equal(got.Nodes.Named(), c.named) || !strings.Contains(strings.Join(texts, "\n"), c.text) {
 				t.Errorf("%s, %v, named %v:\n%s", got.Verdict, codes(got), got.Nodes.Named(), strings.Join(texts, "\n"))

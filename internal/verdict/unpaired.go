@@ -34,7 +34,7 @@ func (b *Book) describeUnpaired(e *entry) {
 		switch {
 		case side.nonPositive > 0:
 			c.N, c.Reason = 0, Reason{Code: NotPositiveOne, Side: name, Metric: c.Metric, Value: side.nonPositiveValue, Number: side.nonPositive}
-			c.warning(NotPositive, "%s", c.Reason)
+			c.warn(Warning{Code: NotPositive, Reason: c.Reason})
 			return
 		case len(side.blocks) == 0:
 			c.Reason = side.why(name)
@@ -80,11 +80,10 @@ func (c *Contrast) appearance(equivalence stats.Interval) string {
 // not meet.
 func (b *Book) conditions(e *entry) {
 	c := &e.contrast
-	c.warning(Unpaired, "not interleaved, or not known to be: drift of the machine between the two samples looks like a difference, no error rate is known, and the interval describes these samples only")
+	c.warn(Warning{Code: Unpaired, Imported: true})
 	b.importWarnings(e)
-	if least := min(c.Values.N, c.Base.N); least < enoughResults {
-		c.warning(FewResults, "%d results of %s and %d of %s: few for an interval; the first interim analysis of the procedure is at %d",
-			c.Values.N, c.Environment, c.Base.N, c.Baseline, enoughResults)
+	if min(c.Values.N, c.Base.N) < enoughResults {
+		c.warn(Warning{Code: FewResults, Number: c.Values.N, Side: c.Environment, Second: c.Base.N, Other: c.Baseline})
 	}
 }
 
@@ -92,9 +91,9 @@ func (b *Book) conditions(e *entry) {
 func (b *Book) importWarnings(e *entry) {
 	switch e.fresh {
 	case UnknownFresh:
-		e.contrast.warning(FreshUnknown, "unknown whether each result came from a fresh instance: if one instance produced all results, the variation between instances was not measured")
+		e.contrast.warn(Warning{Code: FreshUnknown})
 	case "run":
-		e.contrast.warning(OneInstance, "one instance produced all results: the variation between instances was not measured")
+		e.contrast.warn(Warning{Code: OneInstance, Imported: true})
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tare/internal/base/lists"
 	"tare/internal/environment"
@@ -124,23 +123,22 @@ func (b *Book) pairs() (pairs []pair) {
 // environment with itself, at another level, has none.
 func (b *Book) Mark(contrasts []verdict.Contrast) []verdict.Contrast {
 	marked := slices.Clone(contrasts)
-	names := map[string]map[subject.Cell]string{} // by baselines
+	names := map[string]map[subject.Cell][]string{} // by baselines
 	for i := range marked {
 		c := &marked[i]
 		at := subject.Cell{Environment: c.Environment, Workload: c.Workload}
-		text, seen := names[c.Baseline][at]
+		confounds, seen := names[c.Baseline][at]
 		if !seen {
 			if compared, known := b.Between(at, c.Baseline); known {
-				text = strings.Join(Names(compared.Confounds()), ", ")
+				confounds = Names(compared.Confounds())
 			}
 			if names[c.Baseline] == nil {
-				names[c.Baseline] = map[subject.Cell]string{}
+				names[c.Baseline] = map[subject.Cell][]string{}
 			}
-			names[c.Baseline][at] = text
+			names[c.Baseline][at] = confounds
 		}
-		if text != "" {
-			c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound,
-				Text: fmt.Sprintf("something besides the layer differs from %s: %s", c.Baseline, text)})
+		if len(confounds) > 0 {
+			c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound, Other: c.Baseline, Confounds: confounds})
 		}
 	}
 	return marked

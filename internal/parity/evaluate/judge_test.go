@@ -141,7 +141,7 @@ func TestOnlyContrastsThatAConfoundTouchesAreMarkedAndTheInputStaysAsItWas(t *te
 	for i, c := range b.Mark(contrasts) {
 		if touched := c.Environment == "memory" && c.Workload == "disk"; touched != (len(c.Warnings) == 1) {
 			t.Errorf("%s under %s: %v", c.Environment, c.Workload, c.Warnings)
-		} else if touched && (c.Warnings[0].Code != verdict.Confound || !strings.Contains(c.Warnings[0].Text, "from native: data directory's file system")) {
+		} else if touched && (c.Warnings[0].Code != verdict.Confound || !strings.Contains(c.Warnings[0].String(), "from native: data directory's file system")) {
 			t.Errorf("%+v", c.Warnings)
 		}
 		if len(contrasts[i].Warnings) > 0 || len(contrasts[i].Warnings[:cap(contrasts[i].Warnings)]) > 0 && contrasts[i].Warnings[:1][0].Code != "" {

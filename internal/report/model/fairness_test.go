@@ -18,8 +18,8 @@ func TestOnlyAffectedContrastsAreMarked(t *testing.T) {
 		for _, w := range c.Warnings {
 			if w.Code == verdict.Confound {
 				marked[[2]string{c.Environment, c.Workload}] = true
-				if c.Environment == "docker" && c.Workload == "nginx" && !strings.HasSuffix(w.Text, "from native: log path, overlay") {
-					t.Errorf("it says %q", w.Text)
+				if c.Environment == "docker" && c.Workload == "nginx" && !strings.HasSuffix(w.String(), "from native: log path, overlay") {
+					t.Errorf("it says %q", w.String())
 				}
 			}
 		}

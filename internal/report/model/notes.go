@@ -113,7 +113,7 @@ func (v *Report) brief(c *verdict.Contrast, w verdict.Warning) string {
 			}
 		}
 	}
-	return w.Text
+	return w.String()
 }
 
 // listed reports whether trials of this environment failed or were skipped for this

@@ -26,9 +26,6 @@ type Options struct {
 	Fixed bool
 }
 
-// Unpaired is the code of the warning that a table without blocks carries.
-const Unpaired = "unpaired"
-
 // Contrasts returns the contrasts of the table.
 func (s *Sheet) Contrasts(o Options) ([]verdict.Contrast, error) {
 	switch {
@@ -158,13 +155,13 @@ func (s *Sheet) unpaired(o Options) []verdict.Contrast {
 			Values: verdict.SideOf(own), Base: verdict.SideOf(base), Verdict: verdict.None,
 			Reason:   verdict.Reason{Code: verdict.Unpaired},
 			Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN(),
-			Warnings: []verdict.Warning{{Code: Unpaired, Text: "without blocks, drift of the machine between the environments looks like a difference: the values describe these samples only, and no error rate is known"}}}
+			Warnings: []verdict.Warning{{Code: verdict.Unpaired}}}
 		if c.Values.Least > 0 && c.Base.Least > 0 {
 			shift := stats.Shift(logs(own), logs(base), 1-c.Confidence)
 			c.Alpha = 1 - c.Confidence
 			c.Estimate, c.Low, c.High = shift.Estimate, shift.Low, shift.High
 		} else {
-			c.Warnings = append(c.Warnings, verdict.Warning{Code: verdict.NotPositive, Text: "only positive values have ratios"})
+			c.Warnings = append(c.Warnings, verdict.Warning{Code: verdict.NotPositive})
 		}
 		all = append(all, c)
 	}

@@ -69,8 +69,8 @@ func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []
 			add(note)
 		}
 		for _, w := range c.Warnings {
-			if w.Code != verdict.FewBlocks && w.Code != Unpaired && !c.Repeats(w) {
-				add(about + w.Text)
+			if w.Code != verdict.FewBlocks && w.Code != verdict.Unpaired && !c.Repeats(w) {
+				add(about + w.String())
 			}
 		}
 	}
