@@ -94,7 +94,7 @@ func TestAnOrdinaryUserMeasuresInNative(t *testing.T) {
 			if output, err := exec.Command("chown", "-R", fmt.Sprint(ordinary), directory).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, output)
 			}
-			group := testenv.Subtree(t, ordinary)
+			group := testenv.Subtree(t, ordinary, "cpu", "memory", "pids")
 			// In the group, and in a mount namespace in which nobody else has a name.
 			command := func(words ...string) *exec.Cmd {
 				const become = `set -e

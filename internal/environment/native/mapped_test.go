@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,11 +41,10 @@ func TestMain(m *testing.M) {
 }
 
 // A user's programs are limited by the controllers that are delegated, and a limit by
-// another one is reported.
+// another one is reported. The three are systemd's default.
 func TestAnOrdinaryUsersInstanceHasTheLimitsThatAreDelegated(t *testing.T) {
 	needs.Root(t) // to become another user
 	testenv.NeedsAgent(t)
-	group := testenv.Subtree(t, ordinary)
 	home, err := os.MkdirTemp("/var/tmp", "tare-ordinary-")
 	if err != nil {
 		t.Fatal(err)
@@ -60,23 +60,27 @@ func TestAnOrdinaryUsersInstanceHasTheLimitsThatAreDelegated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	directory, _ := group.Dir("")
-	at, err := os.Open(directory)
-	if err != nil {
-		t.Fatal(err)
+	for _, controllers := range []string{"cpu cpuset io memory pids", "cpu memory pids", "cpu pids"} {
+		t.Run(controllers, func(t *testing.T) {
+			directory, _ := testenv.Subtree(t, ordinary, strings.Fields(controllers)...).Dir("")
+			at, err := os.Open(directory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer at.Close()
+			cmd := exec.CommandContext(t.Context(), filepath.Join(home, "native.test"))
+			cmd.Env = append(os.Environ(), "TARE_TEST_ORDINARY="+filepath.Join(home, "home"))
+			cmd.SysProcAttr = &syscall.SysProcAttr{
+				Credential:  &syscall.Credential{Uid: ordinary, Gid: ordinary},
+				UseCgroupFD: true, CgroupFD: int(at.Fd()),
+			}
+			output, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, output)
+			}
+			t.Log(string(output))
+		})
 	}
-	defer at.Close()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(home, "native.test"))
-	cmd.Env = append(os.Environ(), "TARE_TEST_ORDINARY="+filepath.Join(home, "home"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Credential:  &syscall.Credential{Uid: ordinary, Gid: ordinary},
-		UseCgroupFD: true, CgroupFD: int(at.Fd()),
-	}
-	output, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	t.Log(string(output))
 }
 
 func asOrdinary(ctx context.Context, home string) (err error) {
@@ -132,14 +136,16 @@ func asOrdinary(ctx context.Context, home string) (err error) {
 
 // inForce compares what the limits are with the controllers that this user has.
 func inForce(ctx context.Context, i environment.Instance, limits environment.Limits) error {
-	_, err := environment.CheckLimits(ctx, i, limits)
-	var not *environment.LimitsError
-	if cgroup.Mode() == "v2" || !errors.As(err, &not) {
+	tree, err := cgroup.Host()
+	if err != nil {
 		return err
 	}
-	for n, name := range []string{"cpus", "memory", "pids", "cores"} {
-		if len(not.Limits) < n+1 || !strings.Contains(err.Error(), name+": ") {
-			return fmt.Errorf("without controllers %s is not missing: %w", name, err)
+	_, there := tree.Delegated()
+	_, err = environment.CheckLimits(ctx, i, limits)
+	for limit, controller := range map[string]string{"cpus": "cpu", "memory": "memory", "pids": "pids", "cores": "cpuset"} {
+		reported := err != nil && strings.Contains(err.Error(), limit+": ")
+		if reported == slices.Contains(there, controller) {
+			return fmt.Errorf("with the controllers %q, of the limit %s: %w", there, limit, err)
 		}
 	}
 	return nil

@@ -57,6 +57,9 @@ func (t *Tree) makeDirectory(dir string) (err error) {
 		at := mount
 		for _, name := range below {
 			if mount == t.unified {
+				if err = t.vacate(at); err != nil {
+					return err
+				}
 				t.enableBelow(at)
 			}
 			parent := at
@@ -87,10 +90,7 @@ func (t *Tree) enableBelow(dir string) {
 		if !slices.Contains(there, c) || slices.Contains(on, c) {
 			continue
 		}
-		err := write(filepath.Join(dir, "cgroup.subtree_control"), "+"+c)
-		if errors.Is(err, syscall.EBUSY) && t.vacate(dir) == nil {
-			_ = write(filepath.Join(dir, "cgroup.subtree_control"), "+"+c)
-		}
+		_ = write(filepath.Join(dir, "cgroup.subtree_control"), "+"+c)
 	}
 }
 
