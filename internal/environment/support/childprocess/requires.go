@@ -1,10 +1,14 @@
 package childprocess
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -40,15 +44,30 @@ func controllers(check func(controller, limit string) environment.Finding) (list
 	return list
 }
 
+// tried counts, since several kinds are checked at once.
+var tried atomic.Int64
+
+// tryGroup makes a group and has a process join it, since rights alone do not tell whether
+// one can.
+func tryGroup(tree *cgroup.Tree) (err error) {
+	g, err := tree.Create(fmt.Sprintf("%s/tare-try-%d-%d", strings.TrimSuffix(tree.Top(), "/"), os.Getpid(), tried.Add(1)), cgroup.Limits{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Remove()) }()
+	command := InCgroup(g.ProcsFiles(), "/bin/sh", "-c", ":")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("a process cannot join cgroup %s: %w: %s", g.Path(), err, bytes.TrimSpace(output))
+	}
+	return nil
+}
+
 func checkSubtree(context.Context) environment.Finding {
 	missing := environment.Finding{State: environment.Missing, Fix: "systemd-run --user --scope -p Delegate=yes tare ..., or run tare as root (sudo)"}
 	tree, err := cgroup.Host()
 	if err != nil {
 		missing.Reason = err.Error()
 		return missing
-	}
-	if top, _ := tree.Delegated(); top != "" {
-		return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode() + ", below " + top}
 	}
 	if err := tree.Writable(); err != nil {
 		missing.Reason = err.Error()
@@ -57,7 +76,15 @@ func checkSubtree(context.Context) environment.Finding {
 		}
 		return missing
 	}
-	return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode()}
+	if err := tryGroup(tree); err != nil {
+		missing.Reason = err.Error()
+		return missing
+	}
+	usable := environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode()}
+	if top, _ := tree.Delegated(); top != "" {
+		usable.Reason += ", below " + top
+	}
+	return usable
 }
 
 func checkDelegated(controller, limit string) environment.Finding {
@@ -113,6 +140,9 @@ func checkCgroups(context.Context) environment.Finding {
 	}
 	if err := tree.Writable(); err != nil {
 		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "mount -o remount,rw /sys/fs/cgroup"}
+	}
+	if err := tryGroup(tree); err != nil {
+		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "run tare on the host, or where it may make cgroups and move processes into them"}
 	}
 	return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode()}
 }
