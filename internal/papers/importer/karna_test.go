@@ -92,7 +92,7 @@ func TestTheDocumentedManifestFindsWhatThePublishedLogsHide(t *testing.T) {
 		}
 	}
 	found := map[string]bool{}
-	for _, f := range anomaly.Run(run.Plan, run.Trials, run.Manifest.Import, func(float64, string) string { return "x" }) {
+	for _, f := range anomaly.Run(run.Plan, run.Trials, run.Manifest.Import) {
 		found[strings.Join([]string{f.Code, f.Environment, f.Workload}, " ")] = true
 	}
 	for _, want := range []string{

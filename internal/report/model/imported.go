@@ -37,17 +37,17 @@ func (f Finding) String() string {
 // the machine was not observed. For a run that tare made they are notes: its blocks
 // protect against drift and modes of the machine.
 func (v *Report) gatherFindings() {
-	for _, f := range anomaly.Run(v.Plan, v.Trials, v.Manifest.Import, Figure) {
-		who := ""
+	for _, f := range anomaly.Run(v.Plan, v.Trials, v.Manifest.Import) {
+		who, text := "", f.Words(Figure)
 		if f.Environment != "" {
 			who = v.ShownName(f.Environment)
 		}
 		if v.Manifest.Import != nil {
-			v.Findings = append(v.Findings, Finding{who, f.Text, f})
+			v.Findings = append(v.Findings, Finding{who, text, f})
 			continue
 		}
 		if who != "" {
-			v.Notes = append(v.Notes, Note{Environment: who, Text: f.Text, Places: []string{Finding{Finding: f}.Place()}, Times: 1})
+			v.Notes = append(v.Notes, Note{Environment: who, Text: text, Places: []string{Finding{Finding: f}.Place()}, Times: 1})
 		}
 	}
 }

@@ -4,15 +4,12 @@
 // the verdicts and change none.
 //
 // It must not know how values were measured, nor how a report looks: the function
-// that formats a value is an argument.
+// that formats a value is an argument of the words.
 package anomaly
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
@@ -24,13 +21,18 @@ import (
 
 // Finding is one remark about the values.
 type Finding struct {
-	Code        string `json:"code"`
-	Environment string `json:"environment,omitempty"` // "" means all of them
-	Workload    string `json:"workload"`
-	Level       string `json:"level,omitempty"`
-	Metric      string `json:"metric,omitempty"` // "" means all of them
-	Text        string `json:"text"`
+	subject.Figure // without an environment or a metric it is about all of them
+	Code           string
+	Unit           string // of the metric
+	// Against is the baseline whose ratios the values are, block by block; "" for the values
+	// themselves. Imported: they are results, and not blocks.
+	Against  string
+	Imported bool
+	Remark
 }
+
+// Remark is what was found, as numbers and names: a type for each code.
+type Remark interface{ words(in terms) string }
 
 // The codes of findings.
 const (
@@ -53,13 +55,12 @@ const (
 	ownDriftLevel = .001
 )
 
-// Run returns the findings on all primary metrics of a run. figure formats a value
-// with its unit.
-func Run(plan *study.Plan, trials []rundir.Trial, imported *rundir.Import, figure func(v float64, unit string) string) []Finding {
+// Run returns the findings on all primary metrics of a run.
+func Run(plan *study.Plan, trials []rundir.Trial, imported *rundir.Import) []Finding {
 	var all []Finding
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
-			c := &place{Place: subject.Place{Workload: w.Name, Level: l.Name}, plan: plan, stresses: w.Pack.Stresses, imported: imported != nil, figure: figure}
+			c := &place{Place: subject.Place{Workload: w.Name, Level: l.Name}, plan: plan, stresses: w.Pack.Stresses, imported: imported != nil}
 			for i := range trials {
 				if t := &trials[i]; t.Cell().Place() == c.Place {
 					c.trials = append(c.trials, t)
@@ -70,9 +71,7 @@ func Run(plan *study.Plan, trials []rundir.Trial, imported *rundir.Import, figur
 			}
 			if imported != nil {
 				all = append(all, c.settings()...)
-				if text := c.apart(imported); text != "" {
-					all = append(all, c.finding(Apart, "", "", text))
-				}
+				all = c.add(all, "", workload.Metric{}, Apart, c.apart(imported))
 			}
 		}
 	}
@@ -94,11 +93,14 @@ type place struct {
 	stresses string
 	imported bool
 	trials   []*rundir.Trial
-	figure   func(float64, string) string
 }
 
-func (c *place) finding(code, environment, metric, text string) Finding {
-	return Finding{code, environment, c.Workload, c.Level, metric, text}
+// add adds a finding on an environment and a metric, "" for all; nil is none.
+func (c *place) add(all []Finding, environment string, m workload.Metric, code string, found Remark) []Finding {
+	if found == nil {
+		return all
+	}
+	return append(all, Finding{Figure: c.In(environment).Of(m.Name), Code: code, Unit: m.Unit, Imported: c.imported, Remark: found})
 }
 
 // sample is the values of one metric in one environment, in the order of the
@@ -139,35 +141,29 @@ func (c *place) metric(m workload.Metric) []Finding {
 	if !c.imported {
 		return c.ratios(m, samples)
 	}
-	add := func(all []Finding, environment, code, text string) []Finding {
-		if text == "" {
-			return all
-		}
-		return append(all, c.finding(code, environment, m.Name, text))
-	}
-	if text := c.constant(samples); text != "" {
-		return add(nil, "", Constant, text)
+	if found := c.constant(samples); found != nil {
+		return c.add(nil, "", m, Constant, found)
 	}
 	var all []Finding
 	for _, s := range samples {
-		modes := c.modes(s, m.Unit)
-		all = add(all, s.environment, TwoModes, modes)
-		all = add(all, s.environment, Drift, c.drift(s))
-		if modes == "" {
-			all = add(all, s.environment, Alone, c.alone(s, m.Unit))
+		modes := c.modes(s)
+		all = c.add(all, s.environment, m, TwoModes, modes)
+		all = c.add(all, s.environment, m, Drift, c.drift(s))
+		if modes == nil {
+			all = c.add(all, s.environment, m, Alone, c.alone(s))
 		}
 	}
 	base := slices.IndexFunc(samples, func(s sample) bool { return s.environment == c.plan.Baseline })
 	if base >= 0 {
-		all = add(all, "", Spread, c.spread(samples, samples[base]))
+		all = c.add(all, "", m, Spread, c.spread(samples, samples[base]))
 	}
 	for _, s := range samples {
 		if base >= 0 && s.environment != c.plan.Baseline {
-			all = add(all, s.environment, SameBest, c.sameBest(s, samples[base], m))
-			all = add(all, s.environment, Cores, c.cores(s, samples[base], m))
+			all = c.add(all, s.environment, m, SameBest, c.sameBest(s, samples[base], m))
+			all = c.add(all, s.environment, m, Cores, c.cores(s, samples[base], m))
 		}
 	}
-	return add(all, "", SharedLimit, c.sharedLimit(samples, m))
+	return c.add(all, "", m, SharedLimit, c.sharedLimit(samples, m))
 }
 
 // ratios returns the findings on a run that tare made: on the ratios to the
@@ -197,13 +193,11 @@ func (c *place) ratios(m workload.Metric, samples []sample) []Finding {
 				r.logs, r.values, r.blocks = append(r.logs, d), append(r.values, math.Exp(d)), append(r.blocks, block)
 			}
 		}
-		change := *c
-		change.figure = func(ratio float64, _ string) string { return percent(ratio - 1) }
-		for _, f := range []struct{ code, text string }{{TwoModes, change.modes(r, "")}, {Drift, change.drift(r)}} {
-			if f.text != "" {
-				all = append(all, c.finding(f.code, s.environment, m.Name, "difference from "+c.plan.Baseline+": "+f.text))
-			}
+		found := c.add(c.add(nil, s.environment, m, TwoModes, c.modes(r)), s.environment, m, Drift, c.drift(r))
+		for i := range found {
+			found[i].Against = c.plan.Baseline
 		}
+		all = append(all, found...)
 	}
 	return all
 }
@@ -211,18 +205,15 @@ func (c *place) ratios(m workload.Metric, samples []sample) []Finding {
 // margin is the margin of equivalence as a log ratio.
 func (c *place) margin() float64 { return math.Log1p(float64(c.plan.Design.Margin)) }
 
-// noun is the word for a block: the blocks of an import are its results.
-func (c *place) noun() string {
-	if c.imported {
-		return "result"
-	}
-	return "block"
+// rangeOf is the range of some of the values, and the blocks that they are of.
+func rangeOf(values []float64, blocks []int) Range {
+	return Range{len(values), slices.Min(values), slices.Max(values), blocks}
 }
 
-func (c *place) modes(s sample, unit string) string {
+func (c *place) modes(s sample) Remark {
 	boundary, two := stats.TwoModes(s.logs)
 	if !two {
-		return ""
+		return nil
 	}
 	var low, high []float64
 	var lows, highs []int
@@ -235,94 +226,31 @@ func (c *place) modes(s sample, unit string) string {
 	}
 	ratio := stats.Median(high) / stats.Median(low)
 	if math.Log(ratio) < c.margin() {
-		return ""
+		return nil
 	}
-	text := fmt.Sprintf("two modes without values in between: %s at %s (%s) and %d at %s (%s), a factor of %.2f apart; neither mean nor median describes both",
-		c.count(len(low)), c.span(low, unit), list(lows), len(high), c.span(high, unit), list(highs), ratio)
-	if n := math.Round(ratio); n >= 2 && math.Abs(ratio/n-1) < .05 && c.imported {
-		text += fmt.Sprintf("; check whether the number of cores or threads changed, which would give a factor of %.0f", n)
-	}
-	return text
+	return Modes{rangeOf(low, lows), rangeOf(high, highs), ratio}
 }
 
-func (c *place) count(n int) string {
-	if n == 1 {
-		return "1 " + c.noun()
-	}
-	return fmt.Sprintf("%d %ss", n, c.noun())
-}
-
-// span formats the range of the values; one value if both ends look the same.
-func (c *place) span(values []float64, unit string) string {
-	least, most := c.figure(slices.Min(values), unit), c.figure(slices.Max(values), unit)
-	if least == most {
-		return least
-	}
-	return least + " to " + most
-}
-
-func (c *place) drift(s sample) string {
+func (c *place) drift(s sample) Remark {
 	t, level := stats.TrendOf(s.logs), driftLevel
 	if !c.imported {
 		level = ownDriftLevel
 	}
 	if t.P >= level || math.Abs(t.Total) < c.margin() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("drift over the %ss: %s from the first of %d to the last (Mann-Kendall, p %s); the values depend on the time of measurement",
-		c.noun(), percent(math.Expm1(t.Total)), len(s.values), probability(t.P))
+	return Trend{len(s.values), t}
 }
 
-func (c *place) alone(s sample, unit string) string {
+func (c *place) alone(s sample) Remark {
 	i := stats.Alone(s.logs)
 	if i < 0 {
-		return ""
+		return nil
 	}
 	rest := slices.Delete(slices.Clone(s.values), i, i+1)
 	far := math.Abs(s.logs[i] - math.Log(stats.Median(rest)))
 	if far < c.margin() {
-		return ""
+		return nil
 	}
-	which := fmt.Sprintf("%s %d", c.noun(), s.blocks[i])
-	if i == 0 && c.imported {
-		which = "the first result"
-	}
-	text := fmt.Sprintf("%s is far from the other %d: %s vs %s", which, len(rest), c.figure(s.values[i], unit), c.span(rest, unit))
-	if i == 0 && c.imported {
-		text += ", as after a cold start"
-	}
-	return text
-}
-
-// list prints 1, 2, 3, 7 as "1-3, 7".
-func list(numbers []int) string {
-	numbers = slices.Sorted(slices.Values(numbers))
-	var parts []string
-	for i := 0; i < len(numbers); {
-		j := i
-		for j+1 < len(numbers) && numbers[j+1] <= numbers[j]+1 {
-			j++
-		}
-		if i == j {
-			parts = append(parts, strconv.Itoa(numbers[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", numbers[i], numbers[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ", ")
-}
-
-func percent(x float64) string { return fmt.Sprintf("%+.1f%%", 100*x) }
-
-// share formats a share with two significant digits.
-func share(x float64) string {
-	return strconv.FormatFloat(100*x, 'g', 2, 64) + "%"
-}
-
-func probability(p float64) string {
-	if p < .001 {
-		return "< 0.1%"
-	}
-	return "= " + share(p)
+	return Outlier{s.blocks[i], i == 0, s.values[i], rangeOf(rest, nil)}
 }

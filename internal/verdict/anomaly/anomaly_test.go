@@ -37,7 +37,7 @@ func figure(v float64, unit string) string { return fmt.Sprintf("%.4g %s", v, un
 func texts(found []Finding) string {
 	var lines []string
 	for _, f := range found {
-		lines = append(lines, f.Code+" "+f.Environment+": "+f.Text)
+		lines = append(lines, f.Code+" "+f.Environment+": "+f.Words(figure))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -74,7 +74,7 @@ func TestEachAnomalyHasASentence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := append(trials("a", steady...), trials("b", c.values...)...)
-			got := texts(Run(plan(c.better, c.stresses, "a", "b"), all, &rundir.Import{}, figure))
+			got := texts(Run(plan(c.better, c.stresses, "a", "b"), all, &rundir.Import{}))
 			for _, want := range c.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("%q is not said in\n%s", want, got)
@@ -91,11 +91,11 @@ func TestEachAnomalyHasASentence(t *testing.T) {
 
 func TestAValueThatAllEnvironmentsReachIsASharedLimit(t *testing.T) {
 	same := append(append(trials("a", times(1, []float64{1, 1.0001, 1.0002, 1, 1.0001, 1})...), trials("b", 1, 1, 1.0001, 1, 1.0002, 1)...), trials("c", 1, 1, 1, 1, 1, 1)...)
-	if got := texts(Run(plan("higher", "network", "a", "b", "c"), same, &rundir.Import{}, figure)); !strings.HasPrefix(got, "constant : all 18 results") || strings.Contains(got, "\n") {
+	if got := texts(Run(plan("higher", "network", "a", "b", "c"), same, &rundir.Import{})); !strings.HasPrefix(got, "constant : all 18 results") || strings.Contains(got, "\n") {
 		t.Errorf("a set rate: %s", got)
 	}
 	line := append(append(trials("a", 94, 93.9, 94.01, 93, 94, 92), trials("b", 94.02, 93, 91, 94, 93.5, 90)...), trials("c", 94.01, 89, 90, 91, 92, 93)...)
-	if got := texts(Run(plan("higher", "network", "a", "b", "c"), line, &rundir.Import{}, figure)); !strings.Contains(got, "shared-limit : the best results of a, b, c agree") {
+	if got := texts(Run(plan("higher", "network", "a", "b", "c"), line, &rundir.Import{})); !strings.Contains(got, "shared-limit : the best results of a, b, c agree") {
 		t.Errorf("a line: %s", got)
 	}
 }
@@ -111,7 +111,7 @@ func TestDifferentSettingsAreNamedWithTheirEnvironments(t *testing.T) {
 	}
 	day := time.Date(2024, 1, 1, 12, 0, 0, 0, time.UTC)
 	files := []rundir.ImportedFile{{File: "f", Workload: "w", Environment: "a", Taken: day}, {File: "f", Workload: "w", Environment: "b", Taken: day.Add(-60 * time.Hour)}}
-	got := texts(Run(plan("higher", "cpu", "a", "b"), all, &rundir.Import{Files: files}, figure))
+	got := texts(Run(plan("higher", "cpu", "a", "b"), all, &rundir.Import{Files: files}))
 	for _, want := range []string{"threads differs: 1 in a and b (results 1-5), 2 in b (results 6-10)", "measured days apart, b 2.5 days before a"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not said in\n%s", want, got)
@@ -120,7 +120,7 @@ func TestDifferentSettingsAreNamedWithTheirEnvironments(t *testing.T) {
 	for i := range all {
 		all[i].Source.Settings = map[string]string{"threads": []string{"8", "16", "100"}[i%3], "mode": []string{"r", "w"}[i%2]}
 	}
-	got = texts(Run(plan("higher", "cpu", "a", "b"), all, &rundir.Import{}, figure))
+	got = texts(Run(plan("higher", "cpu", "a", "b"), all, &rundir.Import{}))
 	if want := "mode differs: r in a (results 1, 3, 5, 7, 9) and b (results 1, 3, 5, 7, 9), w in a (results 2, 4, 6, 8, 10) and b (results 2, 4, 6, 8, 10); threads is 8, 16 or 100. Import them with --level mode,threads (in"; !strings.Contains(got, want) {
 		t.Errorf("%q is not said in\n%s", want, got)
 	}
@@ -148,7 +148,7 @@ func TestNormalValuesRarelyGiveARemark(t *testing.T) {
 				}
 				return v
 			}
-			for _, f := range Run(plan("higher", "cpu", "a", "b"), append(trials("a", draw()...), trials("b", draw()...)...), &rundir.Import{}, figure) {
+			for _, f := range Run(plan("higher", "cpu", "a", "b"), append(trials("a", draw()...), trials("b", draw()...)...), &rundir.Import{}) {
 				counts[f.Code]++
 			}
 		}
@@ -170,13 +170,13 @@ func TestDriftOfTheMachineGivesNoRemarkOnABlockedRun(t *testing.T) {
 		b = append(b, 110*math.Exp(.02*float64(i)+.001*float64(i%3)))
 	}
 	all := append(trials("a", a...), trials("b", b...)...)
-	if got := Run(plan("higher", "cpu", "a", "b"), all, nil, figure); len(got) > 0 {
+	if got := Run(plan("higher", "cpu", "a", "b"), all, nil); len(got) > 0 {
 		t.Errorf("%s", texts(got))
 	}
 	for i := range b {
 		b[i] *= math.Exp(.01 * float64(i))
 	}
-	got := texts(Run(plan("higher", "cpu", "a", "b"), append(trials("a", a...), trials("b", b...)...), nil, figure))
+	got := texts(Run(plan("higher", "cpu", "a", "b"), append(trials("a", a...), trials("b", b...)...), nil))
 	if !strings.Contains(got, "difference from a: drift over the blocks") {
 		t.Errorf("a drift between the sides: %q", got)
 	}
@@ -190,7 +190,7 @@ func TestRoundsAreComparedInPairs(t *testing.T) {
 		drifting = append(drifting, 100+float64(i))
 	}
 	all := append(trials("native", times(1, slices.Repeat(steady, 2))...), trials("docker", drifting...)...)
-	if found := texts(Run(p, all, nil, figure)); !strings.Contains(found, Drift+" docker") {
+	if found := texts(Run(p, all, nil)); !strings.Contains(found, Drift+" docker") {
 		t.Errorf("without rounds: %s", found)
 	}
 	for i := range all {
@@ -198,7 +198,7 @@ func TestRoundsAreComparedInPairs(t *testing.T) {
 			all[i].Rounds = append(all[i].Rounds, rundir.Round{Number: round + 1, Metrics: map[string]float64{"rate": steady[(i+round)%10]}})
 		}
 	}
-	if found := texts(Run(p, all, nil, figure)); found != "" {
+	if found := texts(Run(p, all, nil)); found != "" {
 		t.Errorf("with rounds: %s", found)
 	}
 }

@@ -2,7 +2,6 @@ package anomaly
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -34,20 +33,19 @@ const (
 
 // spread finds environments whose results vary far more than those of the
 // baseline.
-func (c *place) spread(samples []sample, base sample) string {
+func (c *place) spread(samples []sample, base sample) Remark {
 	other := stats.Spread(base.logs)
-	var wide []string
+	var wide []Spreading
 	for _, s := range samples {
 		own := stats.Spread(s.logs)
 		if min(len(s.values), len(base.values)) >= 8 && own >= c.margin() && own >= widerBy*other {
-			wide = append(wide, share(math.Expm1(own))+" in "+s.environment)
+			wide = append(wide, Spreading{s.environment, math.Expm1(own)})
 		}
 	}
 	if len(wide) == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("the interquartile range of the results is %s, and %s in %s: the environments differ in their variation, or the machine did",
-		strings.Join(wide, ", "), share(math.Expm1(other)), base.environment)
+	return Spreads{wide, Spreading{base.environment, math.Expm1(other)}}
 }
 
 // best is the logarithm of the best result.
@@ -60,24 +58,23 @@ func best(s sample, m workload.Metric) float64 {
 
 // sameBest finds a difference that is not always present: the overhead of an
 // environment is in every result.
-func (c *place) sameBest(s, base sample, m workload.Metric) string {
+func (c *place) sameBest(s, base sample, m workload.Metric) Remark {
 	if min(len(s.values), len(base.values)) < 6 {
-		return ""
+		return nil
 	}
 	gap := math.Abs(best(s, m) - best(base, m))
 	middle := stats.Median(s.logs) - stats.Median(base.logs)
 	shift := stats.Shift(s.logs, base.logs, .10)
 	if gap > c.margin()/4 || math.Abs(middle) < c.margin() || !shift.Bounded() || !shift.ExcludesZero() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("its best result equals that of %s (%s and %s), but its median is %s away: the difference is not always present, so the environment alone hardly causes it",
-		base.environment, c.figure(math.Exp(best(s, m)), m.Unit), c.figure(math.Exp(best(base, m)), m.Unit), percent(math.Expm1(middle)))
+	return Bests{base.environment, math.Exp(best(s, m)), math.Exp(best(base, m)), math.Expm1(middle)}
 }
 
 // sharedLimit finds environments whose best results share a bound.
-func (c *place) sharedLimit(samples []sample, m workload.Metric) string {
+func (c *place) sharedLimit(samples []sample, m workload.Metric) Remark {
 	if m.Better != "higher" {
-		return ""
+		return nil
 	}
 	top := math.Inf(-1)
 	for _, s := range samples {
@@ -90,37 +87,35 @@ func (c *place) sharedLimit(samples []sample, m workload.Metric) string {
 		}
 	}
 	if len(names) < 3 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("the best results of %s agree to %s at %s: a shared limit (a network line, a set rate, a core at its full clock) bounds them, and hides which of them is better",
-		strings.Join(names, ", "), share(agree/2), c.figure(math.Exp(top), m.Unit))
+	return Limit{names, math.Exp(top)}
 }
 
-func (c *place) constant(samples []sample) string {
+func (c *place) constant(samples []sample) Remark {
 	var all []float64
 	for _, s := range samples {
 		all = append(all, s.logs...)
 	}
 	if len(samples) < 2 || len(all) < 12 || slices.Max(all)-slices.Min(all) > constantWithin {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("all %d results of all environments lie within %s: such a value was set (a rate, a duration) and not measured, so it shows no difference between environments",
-		len(all), share(math.Max(math.Expm1(slices.Max(all)-slices.Min(all)), 1e-6)))
+	return Same{len(all), math.Expm1(slices.Max(all) - slices.Min(all))}
 }
 
 // cores finds CPU-bound values that are better than an environment can explain.
-func (c *place) cores(s, base sample, m workload.Metric) string {
+func (c *place) cores(s, base sample, m workload.Metric) Remark {
 	if c.stresses != "cpu" {
-		return ""
+		return nil
 	}
 	ratio := math.Exp(stats.Median(s.logs) - stats.Median(base.logs))
 	if m.Better == "lower" {
 		ratio = 1 / ratio
 	}
 	if ratio < fasterBy {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%.2f times as fast as %s: no environment makes CPU-bound work so much faster; check that the machine and the number of cores or threads were the same", ratio, base.environment)
+	return Factor{base.environment, ratio}
 }
 
 // settings compares the settings that the tool printed. Those that differ within one
@@ -142,26 +137,21 @@ func (c *place) settings() []Finding {
 		}
 	}
 	var all []Finding
-	var swept, mixed []string
+	var mixed Work
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		values := byName[name]
 		if len(values) < 2 {
 			continue
 		}
-		texts := numericOrder(slices.Collect(maps.Keys(values)))
-		text := name + " differs: " + strings.Join(lists.Map(texts, func(value string) string { return value + " in " + c.whose(values, value) }), ", ")
-		switch {
-		case !within(values):
-			all = append(all, c.finding(Settings, "", "", text+"; the values measure different work, not only different environments"))
-			continue
-		case len(values) > 2:
-			text = name + " is " + orList(texts)
+		setting := Setting{name, lists.Map(numericOrder(slices.Collect(maps.Keys(values))), func(value string) Choice { return Choice{value, c.whose(values, value)} })}
+		if within(values) {
+			mixed = append(mixed, setting)
+		} else {
+			all = c.add(all, "", workload.Metric{}, Settings, setting)
 		}
-		swept, mixed = append(swept, name), append(mixed, text)
 	}
-	if len(swept) > 0 {
-		all = append(all, c.finding(Settings, "", "", fmt.Sprintf("results of one environment measure different work: %s. Import them with --level %s (in a manifest, levels: [%s]), which makes a level of each combination",
-			strings.Join(mixed, "; "), strings.Join(swept, ","), strings.Join(swept, ", "))))
+	if len(mixed) > 0 {
+		all = c.add(all, "", workload.Metric{}, Settings, mixed)
 	}
 	return all
 }
@@ -198,37 +188,27 @@ func numericOrder(values []string) []string {
 	return values
 }
 
-// orList lists values, of many only the first ones.
-func orList(values []string) string {
-	if len(values) > 8 {
-		return fmt.Sprintf("%s or one of %d more", strings.Join(values[:8], ", "), len(values)-8)
-	}
-	last := len(values) - 1
-	return strings.Join(values[:last], ", ") + " or " + values[last]
-}
-
-// whose lists the environments with a value of a setting, and their results where
-// others of the same environment have another value.
-func (c *place) whose(values map[string]map[string][]int, value string) string {
-	var names []string
+// whose lists the environments with a value of a setting, with their results where others
+// of the same environment have another value.
+func (c *place) whose(values map[string]map[string][]int, value string) (all []Holder) {
 	for _, e := range c.plan.Environments {
 		blocks, ok := values[value][e.Name]
 		if !ok {
 			continue
 		}
-		text := e.Name
+		holder := Holder{Environment: e.Name}
 		for other := range values {
 			if _, both := values[other][e.Name]; both && other != value {
-				text = fmt.Sprintf("%s (results %s)", e.Name, list(blocks))
+				holder.Results = blocks
 			}
 		}
-		names = append(names, text)
+		all = append(all, holder)
 	}
-	return strings.Join(names, " and ")
+	return all
 }
 
 // apart finds environments that were measured days before or after the baseline.
-func (c *place) apart(imported *rundir.Import) string {
+func (c *place) apart(imported *rundir.Import) Remark {
 	first := map[string]time.Time{}
 	for _, f := range imported.Files {
 		if f.Workload == c.Workload && c.has(f) && !f.Taken.IsZero() {
@@ -239,19 +219,19 @@ func (c *place) apart(imported *rundir.Import) string {
 	}
 	base, ok := first[c.plan.Baseline]
 	if !ok {
-		return ""
+		return nil
 	}
-	var far []string
+	far := Distances{Baseline: c.plan.Baseline}
 	for _, e := range c.plan.Environments {
 		t, ok := first[e.Name]
 		if d := t.Sub(base); ok && d.Abs() >= daysApart {
-			far = append(far, fmt.Sprintf("%s %.1f days %s", e.Name, d.Abs().Hours()/24, map[bool]string{true: "before", false: "after"}[d < 0]))
+			far.Each = append(far.Each, Distance{e.Name, d})
 		}
 	}
-	if len(far) == 0 {
-		return ""
+	if len(far.Each) == 0 {
+		return nil
 	}
-	return fmt.Sprintf("measured days apart, %s %s: the results do not tell whether machine, kernel and software were the same", strings.Join(far, ", "), c.plan.Baseline)
+	return far
 }
 
 // has is whether results of a file are in the cell: a file may have several levels.
