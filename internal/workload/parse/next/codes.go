@@ -3,8 +3,18 @@ package parse
 // codeOf is what a tool has besides its declaration.
 func codeOf(name string) code {
 	switch name {
+	case "ab":
+		return code{then: abComplete, histograms: abHistograms}
 	case "boot-times":
 		return code{split: splitBootTimes}
+	case "h2load":
+		return code{then: h2loadRates, settings: h2loadSettings}
+	case "sysbench-fileio":
+		return code{histograms: sysbenchHistograms, settings: sysbenchModes}
+	case "sysbench-oltp":
+		return code{histograms: sysbenchHistograms, settings: sysbenchQueries, series: sysbenchSeries}
+	case "sysbench-cpu", "sysbench-memory", "sysbench-threads":
+		return code{histograms: sysbenchHistograms}
 	}
 	return code{}
 }

@@ -1,0 +1,37 @@
+package parse
+
+import "strconv"
+
+var h2loadThread = expression(`^spawning thread #\d+: (\d+) total client\(s\)\.`)
+
+// h2loadSettings adds up the clients of the threads.
+func h2loadSettings(stdout []byte, _ map[string]string) map[string]string {
+	threads, clients := 0, 0
+	for _, line := range lines(stdout) {
+		if m := h2loadThread.find(line); m != nil {
+			n, _ := strconv.Atoi(m[0])
+			threads, clients = threads+1, clients+n
+		}
+	}
+	if threads == 0 {
+		return nil
+	}
+	return map[string]string{"threads": strconv.Itoa(threads), "clients": strconv.Itoa(clients)}
+}
+
+// h2loadRates refuses failed requests, and takes rates from counted requests, if there are any.
+func h2loadRates(r *reading, p *report) {
+	f := r.fields
+	switch {
+	case f["_done"] != f["requests"] || f["_failed"]+f["_errored"]+f["_timeout"] > 0:
+		fail("not every request was answered well: of %v done, %v succeeded, %v failed, %v errored, %v timeout",
+			f["_done"], f["requests"], f["_failed"], f["_errored"], f["_timeout"])
+	case f["requests"] == 0:
+		fail("no request was answered: %s", ending(r.lines))
+	}
+	f["seconds"] /= 1e6
+	if p.checkCounted(r); len(r.logged) > 0 {
+		f["seconds"] = f["_us"] / 1e6
+		f["requests_per_second"], f["bytes_per_second"] = f["requests"]/f["seconds"], f["bytes"]/f["seconds"]
+	}
+}
