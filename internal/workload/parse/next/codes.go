@@ -7,14 +7,20 @@ func codeOf(name string) code {
 		return code{then: abComplete, histograms: abHistograms}
 	case "boot-times":
 		return code{split: splitBootTimes}
+	case "fio":
+		return code{read: readFio, histograms: fioHistograms, split: splitFio, settings: fioSettings}
 	case "h2load":
 		return code{then: h2loadRates, settings: h2loadSettings}
+	case "redis-benchmark":
+		return code{read: readRedis, histograms: redisHistograms, split: splitRedis, settings: redisSettings}
 	case "sysbench-fileio":
 		return code{histograms: sysbenchHistograms, settings: sysbenchModes}
 	case "sysbench-oltp":
 		return code{histograms: sysbenchHistograms, settings: sysbenchQueries, series: sysbenchSeries}
 	case "sysbench-cpu", "sysbench-memory", "sysbench-threads":
 		return code{histograms: sysbenchHistograms}
+	case "wrk2":
+		return code{read: readWrk2}
 	}
 	return code{}
 }
