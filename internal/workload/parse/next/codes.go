@@ -7,10 +7,14 @@ func codeOf(name string) code {
 		return code{then: abComplete, histograms: abHistograms}
 	case "boot-times":
 		return code{split: splitBootTimes}
+	case "cassandra-stress":
+		return code{read: readCassandra, series: cassandraSeries, split: splitCassandra}
 	case "fio":
 		return code{read: readFio, histograms: fioHistograms, split: splitFio, settings: fioSettings}
 	case "h2load":
 		return code{then: h2loadRates, settings: h2loadSettings}
+	case "iperf3":
+		return code{read: readIperf3, series: iperf3Series, split: splitIperf3, settings: iperf3Settings, id: iperf3ID}
 	case "redis-benchmark":
 		return code{read: readRedis, histograms: redisHistograms, split: splitRedis, settings: redisSettings}
 	case "sysbench-fileio":
