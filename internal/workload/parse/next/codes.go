@@ -13,10 +13,18 @@ func codeOf(name string) code {
 		return code{read: readFio, histograms: fioHistograms, split: splitFio, settings: fioSettings}
 	case "h2load":
 		return code{then: h2loadRates, settings: h2loadSettings}
+	case "hpl":
+		return code{read: readHPL, split: splitHPL}
+	case "iozone":
+		return code{read: readIOzone, split: splitIOzone}
 	case "iperf3":
 		return code{read: readIperf3, series: iperf3Series, split: splitIperf3, settings: iperf3Settings, id: iperf3ID}
+	case "jmeter":
+		return code{read: readJMeter, series: jmeterSeries}
 	case "redis-benchmark":
 		return code{read: readRedis, histograms: redisHistograms, split: splitRedis, settings: redisSettings}
+	case "stress-ng":
+		return code{read: readStressNG, split: splitStressNG}
 	case "sysbench-fileio":
 		return code{histograms: sysbenchHistograms, settings: sysbenchModes}
 	case "sysbench-oltp":

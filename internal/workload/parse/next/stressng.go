@@ -1,0 +1,117 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+var (
+	stressMessage = expression(`^stress-ng: (\w+): +\[\d+\] (.*)$`)
+	stressHead    = expression(`^stressor +bogo ops +real time +usr time +sys time +bogo ops/s +bogo ops/s( +CPU used per +RSS Max)?$`)
+	stressUnits   = expression(`^ +\(secs\) +\(secs\) +\(secs\) +\(real time\) \(usr\+sys time\)( +instance \(%\) +\(KB\))?$`)
+	stressRow     = expression(`^([a-z][a-z0-9-]*) +(\d+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)( +[0-9.]+ +\d+)?$`)
+	stressColumns = strings.Fields("bogo_ops real_seconds user_seconds system_seconds bogo_ops_per_second_real bogo_ops_per_second_cpu")
+)
+
+func readStressNG(r *reading) {
+	r.wholeLines()
+	var text, yaml []string
+	for _, line := range r.lines {
+		if strings.HasPrefix(line, "stress-ng: ") {
+			text = append(text, line)
+		} else if line != "" {
+			yaml = append(yaml, line)
+		}
+	}
+	if len(text) == 0 && len(yaml) == 0 {
+		fail("stress-ng printed nothing: is its standard error (2>&1) missing?")
+	}
+	if len(yaml) > 0 {
+		r.stressYAML(yaml)
+	}
+	// The text comes last, so that its values are the same with and without the YAML.
+	if len(text) > 0 {
+		r.stressText(text)
+	}
+}
+
+func (r *reading) stressText(text []string) {
+	completed := false
+	var stressors []string
+	for _, line := range text {
+		m := stressMessage.find(line)
+		switch {
+		case m == nil, m[0] != "info" && m[0] != "metrc", strings.Contains(line, "unsuccessful run"):
+			fail("stress-ng reports %q", clip(line))
+		case m[0] == "info":
+			completed = completed || strings.HasPrefix(m[1], "successful run completed in ")
+		case stressHead.match(m[1]), stressUnits.match(m[1]):
+		default:
+			row := stressRow.find(m[1])
+			if row == nil {
+				fail("stress-ng 0.15 does not print such a line: %q", clip(line))
+			}
+			stressors = append(stressors, row[0])
+			r.take(line, row[1:], stressColumns...)
+		}
+	}
+	if !completed {
+		fail("no run was completed: %s", ending(text))
+	}
+	oneStressor(stressors, text)
+}
+
+func (r *reading) stressYAML(text []string) {
+	if text[0] != "---" || text[len(text)-1] != "..." {
+		fail("stress-ng's YAML goes from --- to ..., this from %q to %q", clip(text[0]), clip(text[len(text)-1]))
+	}
+	var document struct {
+		Metrics []struct {
+			Stressor string   `yaml:"stressor"`
+			Ops      *float64 `yaml:"bogo-ops"`
+			Real     *float64 `yaml:"wall-clock-time"`
+			User     *float64 `yaml:"user-time"`
+			System   *float64 `yaml:"system-time"`
+			PerReal  *float64 `yaml:"bogo-ops-per-second-real-time"`
+			PerCPU   *float64 `yaml:"bogo-ops-per-second-usr-sys-time"`
+		} `yaml:"metrics"`
+	}
+	if err := yaml.Unmarshal([]byte(strings.Join(text, "\n")), &document); err != nil {
+		fail("stress-ng's YAML: %w", err)
+	}
+	var stressors []string
+	for _, m := range document.Metrics {
+		stressors = append(stressors, m.Stressor)
+	}
+	oneStressor(stressors, text)
+	m := document.Metrics[0]
+	for i, v := range []*float64{m.Ops, m.Real, m.User, m.System, m.PerReal, m.PerCPU} {
+		r.add(stressColumns[i], v)
+	}
+	r.need("stress-ng", text, stressColumns...)
+}
+
+func oneStressor(stressors, text []string) {
+	switch len(stressors) {
+	case 1:
+	case 0:
+		fail("stress-ng printed no metrics (--metrics-brief is needed, and --yaml wants it too, without --quiet): %s", ending(text))
+	default:
+		fail("metrics of %d stressors, %s: run one at a time", len(stressors), strings.Join(stressors, ", "))
+	}
+}
+
+// splitStressNG splits before a run's first message or, if there is only YAML,
+// before each document.
+func splitStressNG(file []byte) ([][]byte, error) {
+	first := func(line string) bool {
+		m := stressMessage.find(line)
+		return m != nil && m[0] == "info" && strings.HasPrefix(m[1], "setting to a ")
+	}
+	if !slices.ContainsFunc(lines(file), first) {
+		first = func(line string) bool { return line == "---" }
+	}
+	return splitAt(file, first)
+}
