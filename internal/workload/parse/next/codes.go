@@ -11,18 +11,30 @@ func codeOf(name string) code {
 		return code{read: readCassandra, series: cassandraSeries, split: splitCassandra}
 	case "fio":
 		return code{read: readFio, histograms: fioHistograms, split: splitFio, settings: fioSettings}
+	case "ghz":
+		return code{read: readGhz, settings: ghzSettings}
 	case "h2load":
 		return code{then: h2loadRates, settings: h2loadSettings}
 	case "hpl":
 		return code{read: readHPL, split: splitHPL}
+	case "ioping":
+		return code{read: readIOPing, split: splitIOPing}
 	case "iozone":
 		return code{read: readIOzone, split: splitIOzone}
 	case "iperf3":
 		return code{read: readIperf3, series: iperf3Series, split: splitIperf3, settings: iperf3Settings, id: iperf3ID}
 	case "jmeter":
 		return code{read: readJMeter, series: jmeterSeries}
+	case "k6":
+		return code{read: readK6, split: splitK6}
+	case "latencies":
+		return code{read: readLatencies}
+	case "memtier":
+		return code{read: readMemtier}
 	case "redis-benchmark":
 		return code{read: readRedis, histograms: redisHistograms, split: splitRedis, settings: redisSettings}
+	case "stages":
+		return code{read: readStages}
 	case "stress-ng":
 		return code{read: readStressNG, split: splitStressNG}
 	case "sysbench-fileio":
@@ -31,6 +43,8 @@ func codeOf(name string) code {
 		return code{histograms: sysbenchHistograms, settings: sysbenchQueries, series: sysbenchSeries}
 	case "sysbench-cpu", "sysbench-memory", "sysbench-threads":
 		return code{histograms: sysbenchHistograms}
+	case "vegeta-csv":
+		return code{read: readVegeta}
 	case "wrk2":
 		return code{read: readWrk2}
 	}

@@ -1,0 +1,62 @@
+package parse
+
+import (
+	"cmp"
+	"time"
+)
+
+func ghzSettings(_ []byte, found map[string]string) map[string]string {
+	if len(found) > 0 {
+		found["rate"] = cmp.Or(found["rate"], "0") // it leaves out a rate of 0
+	}
+	return found
+}
+
+type ghzReport struct {
+	Count   *float64 `json:"count"`
+	Details []struct {
+		Timestamp time.Time `json:"timestamp"`
+		Latency   int64     `json:"latency"` // ns
+		Status    string    `json:"status"`
+	} `json:"details"`
+}
+
+// readGhz reads the latencies of all calls. ghz's own rate is of the whole run, with its
+// connections.
+func readGhz(r *reading) {
+	var report ghzReport
+	decode("ghz's report", r.stdout, r.lines, &report)
+	switch {
+	case report.Count == nil:
+		fail("it is not a report of ghz with -O json: it has no count")
+	case len(report.Details) == 0:
+		fail("ghz lists no call that ended")
+	case float64(len(report.Details)) != *report.Count:
+		fail("ghz lists %d calls and counts %g", len(report.Details), *report.Count)
+	}
+	failed := 0.0
+	var calls []float64 // us
+	var first, last time.Time
+	for i, call := range report.Details {
+		if call.Latency < 0 || call.Timestamp.IsZero() {
+			fail("call %d of ghz has no time", i+1)
+		}
+		if call.Status != "OK" {
+			failed++
+		}
+		if first.IsZero() || call.Timestamp.Before(first) {
+			first = call.Timestamp
+		}
+		if end := call.Timestamp.Add(time.Duration(call.Latency)); end.After(last) {
+			last = end
+		}
+		calls = append(calls, float64(call.Latency)/1e3)
+	}
+	n, seconds := float64(len(calls)), last.Sub(first).Seconds()
+	r.fields = map[string]float64{"calls": n, "errors": failed, "error_ratio": failed / n, "seconds": seconds}
+	if seconds > 0 {
+		r.fields["calls_per_second"] = (n - failed) / seconds
+	}
+	r.count("latency", calls)
+	r.summarize(calls, "latency_", "mean min p50 p90 p95 p99 p999 max")
+}

@@ -1,0 +1,97 @@
+package parse
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// k6Fields are the values of k6's metrics in its summary.
+var k6Fields = []struct{ metric, value, field string }{
+	{"http_reqs", "count", "requests"}, {"http_reqs", "rate", "requests_per_second"},
+	// A rate's passes are what is true: here the failures.
+	{"http_req_failed", "passes", "errors"}, {"http_req_failed", "value", "error_ratio"}, {"checks", "fails", "checks_failed"},
+	{"iterations", "count", "iterations"}, {"iterations", "rate", "iterations_per_second"}, {"dropped_iterations", "count", "dropped_iterations"},
+	{"iteration_duration", "avg", "iteration_avg"}, {"vus_max", "max", "users_max"}, {"data_received", "count", "bytes"},
+	{"http_req_duration", "avg", "latency_avg"}, {"http_req_duration", "min", "latency_min"}, {"http_req_duration", "med", "latency_p50"},
+	{"http_req_duration", "p(90)", "latency_p90"}, {"http_req_duration", "p(95)", "latency_p95"}, {"http_req_duration", "p(99)", "latency_p99"},
+	{"http_req_duration", "p(99.9)", "latency_p999"}, {"http_req_duration", "max", "latency_max"},
+	{"http_req_waiting", "avg", "waiting_avg"}, {"http_req_connecting", "avg", "connect_avg"},
+}
+
+// k6Document is a line of --out json, or the summary, which has metrics.
+type k6Document struct {
+	Type   string `json:"type"`
+	Metric string `json:"metric"`
+	Data   struct {
+		Value float64 `json:"value"`
+	} `json:"data"`
+	Metrics map[string]map[string]any `json:"metrics"`
+}
+
+// k6Run is one run of k6, which ends with the summary.
+type k6Run struct {
+	text      []byte
+	latencies []float64 // ms
+	summary   map[string]map[string]any
+}
+
+func k6Runs(file []byte) (runs []k6Run) {
+	decoder := json.NewDecoder(bytes.NewReader(file))
+	begin := int64(0)
+	for run := (k6Run{}); ; {
+		var d k6Document
+		err := decoder.Decode(&d)
+		switch {
+		case errors.Is(err, io.EOF) && int64(len(bytes.TrimSpace(file))) <= begin && len(runs) > 0:
+			return runs
+		case errors.Is(err, io.EOF):
+			fail("k6's summary is missing: write it with --summary-export=FILE, and print that file after the requests; %s", ending(lines(file)))
+		case err != nil:
+			fail("k6's JSON: %w; %s", err, ending(lines(file)))
+		case d.Metrics != nil:
+			run.text, run.summary = file[begin:decoder.InputOffset()], d.Metrics
+			runs, run, begin = append(runs, run), k6Run{}, decoder.InputOffset()
+		case d.Type == "Point" && d.Metric == "http_req_duration":
+			run.latencies = append(run.latencies, d.Data.Value)
+		case d.Type != "Point" && d.Type != "Metric":
+			fail("byte %d is the end of neither a point nor a summary of k6", decoder.InputOffset())
+		}
+	}
+}
+
+func splitK6(file []byte) (texts [][]byte, err error) {
+	err = caught(func() {
+		for _, r := range k6Runs(file) {
+			texts = append(texts, r.text)
+		}
+	})
+	return texts, err
+}
+
+func readK6(r *reading) {
+	runs := k6Runs(r.stdout)
+	if len(runs) > 1 {
+		fail("it has %d summaries, and each is another run", len(runs))
+	}
+	run := runs[0]
+	r.fields["dropped_iterations"] = 0 // what k6 never dropped has no metric
+	for _, f := range k6Fields {
+		if value, there := run.summary[f.metric][f.value]; there {
+			r.fields[f.field] = numberAt(f.value+" of "+f.metric, value)
+		}
+	}
+	switch requests, there := r.fields["requests"]; {
+	case r.fields["iterations"] == 0:
+		fail("k6's summary has no iteration that ended")
+	case len(run.latencies) > 0 && there && float64(len(run.latencies)) != requests:
+		fail("k6 lists the times of %d requests, and its summary has %v", len(run.latencies), requests)
+	}
+	// k6 interpolates percentiles; those of the requests are of the same kind as the
+	// distribution's.
+	if len(run.latencies) > 0 {
+		r.count("latency", run.latencies)
+		r.summarize(run.latencies, "latency_", "p50 p90 p95 p99 p999")
+	}
+}

@@ -1,0 +1,61 @@
+package parse
+
+var (
+	memtierPrefixes = map[string]string{"Totals": "", "Sets": "sets_", "Gets": "gets_"}
+	memtierValues   = map[string]string{
+		"Count": "operations", "Ops/sec": "operations_per_second", "Connection Errors": "connection_errors",
+		"Average Latency": "latency_avg", "Min Latency": "latency_min", "Max Latency": "latency_max",
+	}
+	// memtierReads are of reads alone; of other commands it writes 0.
+	memtierReads       = map[string]string{"Hits/sec": "hits_per_second", "Misses/sec": "misses_per_second"}
+	memtierPercentiles = map[string]string{
+		"p50.00": "latency_p50", "p90.00": "latency_p90", "p95.00": "latency_p95", "p99.00": "latency_p99", "p99.90": "latency_p999",
+	}
+)
+
+type memtierReport struct {
+	Configuration struct {
+		Runs int `json:"run_count"`
+	} `json:"configuration"`
+	Stats map[string]map[string]any `json:"ALL STATS"`
+}
+
+func readMemtier(r *reading) {
+	var report memtierReport
+	decode("memtier's report", r.stdout, r.lines, &report)
+	runtime := report.Stats["Runtime"]
+	ms, timed := runtime["Total duration"].(float64)
+	switch {
+	case report.Configuration.Runs > 1:
+		fail("output contains %d runs (-x); use -x 1", report.Configuration.Runs)
+	case report.Stats["Totals"] == nil || runtime == nil:
+		fail("it is not what memtier_benchmark writes with --json-out-file: it has no ALL STATS with Totals and Runtime")
+	case runtime["Interrupted"] != "false":
+		fail("memtier_benchmark was interrupted")
+	case !timed || runtime["Time unit"] != "MILLISECONDS":
+		fail("the duration is not a number of milliseconds but %s", jsonText(runtime["Total duration"]))
+	}
+	r.fields["seconds"] = ms / 1e3
+	for name, prefix := range memtierPrefixes {
+		stats := report.Stats[name]
+		if count, _ := stats["Count"].(float64); count == 0 {
+			if prefix == "" {
+				fail("memtier_benchmark counted no operation")
+			}
+			continue // it prints latencies of 0 for what it did not do
+		}
+		take := func(names map[string]string, from map[string]any) {
+			for value, field := range names {
+				if from[value] != nil {
+					r.fields[prefix+field] = numberAt(name+" "+value, from[value])
+				}
+			}
+		}
+		take(memtierValues, stats)
+		if name == "Gets" {
+			take(memtierReads, stats)
+		}
+		percentiles, _ := stats["Percentile Latencies"].(map[string]any)
+		take(memtierPercentiles, percentiles)
+	}
+}
