@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A new parser needs an entry in the list, recorded outputs, a fuzz target and a
+// A new parser needs a declaration, recorded outputs, a fuzz target and a
 // row in the docs: none of them is forgotten.
 func TestAParserHasRecordedOutputsAFuzzTargetAndARowInTheDocs(t *testing.T) {
 	read := func(name string) string {
@@ -62,7 +62,25 @@ func TestAParserHasRecordedOutputsAFuzzTargetAndARowInTheDocs(t *testing.T) {
 	}
 	for _, file := range recorded {
 		if name := filepath.Base(filepath.Dir(file)); !slices.Contains(Names(), name) {
-			t.Errorf("%s belongs to no parser in the list of parse.go", file)
+			t.Errorf("%s belongs to no parser in tools", file)
+		}
+	}
+}
+
+// Expressions are compiled when they are used, and some lines are rare.
+func TestEveryExpressionOfADeclarationCompiles(t *testing.T) {
+	for _, name := range Names() {
+		d := declarationOf(name)
+		all := slices.Concat[[]*pattern](d.Settings, d.Report.Figures, d.Report.Other)
+		for _, one := range append(all, d.Split.Before, d.Split.After, d.Report.First, d.Report.Failed) {
+			if one != nil {
+				one.compiled() // panics
+			}
+		}
+		for _, f := range d.Report.Then {
+			if len(f.words) < 3 || len(f.words)%2 == 0 || f.words[1] != "=" {
+				t.Errorf("%s: %q is no formula", name, f.words)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package parse
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -66,4 +67,13 @@ func (h Histogram) Percentile(p float64) (value float64, ok bool) {
 		}
 	}
 	return last, true
+}
+
+// fioBin is the width of the bin that has a value: each power of two is divided
+// into 64 bins, or into its whole numbers if those are fewer.
+func fioBin(ns float64) float64 {
+	if ns < 128 {
+		return 0
+	}
+	return math.Ldexp(1, math.Ilogb(ns)-6)
 }

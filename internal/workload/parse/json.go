@@ -3,6 +3,7 @@ package parse
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,72 +15,81 @@ import (
 // which nothing is the reason. A path is a JSONPath (RFC 9535) if it begins with $,
 // and else a list of names and indexes with dots between them: jobs.0.read.iops.
 func JSON(paths []string, stdout []byte) (fields map[string]float64, missing map[string]string, err error) {
-	var document any
-	if err := decode("the output is not JSON", stdout, &document); err != nil {
-		return nil, nil, err
-	}
 	fields, missing = map[string]float64{}, map[string]string{}
-	for _, path := range paths {
-		found, reason, err := jsonAt(document, path)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case len(found) > 1:
-			return nil, nil, fmt.Errorf("%s is %d values, first %s and then %s; make it say which one is meant", path, len(found), jsonText(found[0]), jsonText(found[1]))
-		case len(found) == 0:
-			missing[path] = reason
-			continue
+	err = caught(func() {
+		document := documentOf(stdout)
+		for _, path := range paths {
+			switch found := valuesAt(document, path); len(found) {
+			case 0:
+				missing[path] = whyNothing(document, path)
+			case 1:
+				fields[path] = numberAt(path, found[0])
+			default:
+				fail("%s is %d values, first %s and then %s; make it say which one is meant", path, len(found), jsonText(found[0]), jsonText(found[1]))
+			}
 		}
-		v, ok := found[0].(float64)
-		if !ok {
-			return nil, nil, fmt.Errorf("%s is not a number but %s", path, jsonText(found[0]))
-		}
-		fields[path] = v
+	})
+	return fields, missing, err
+}
+
+func documentOf(stdout []byte) (document any) {
+	decode("the output is not JSON", stdout, lines(stdout), &document)
+	return document
+}
+
+// numberAt is a value of a document that has to be a number.
+func numberAt(what string, value any) float64 {
+	v, is := value.(float64)
+	if !is {
+		fail("%s is not a number but %s", what, jsonText(value))
 	}
-	return fields, missing, nil
+	return v
 }
 
 // JSONHistogram counts the values at a path of one document: numbers, a list of
 // numbers, or an object of counts, with the values as its keys. It is nil if nothing
 // is there.
 func JSONHistogram(path string, stdout []byte) (h Histogram, err error) {
-	var document any
-	if err := decode("the output is not JSON", stdout, &document); err != nil {
-		return nil, err
-	}
-	found, _, err := jsonAt(document, path)
-	if len(found) == 0 || err != nil {
-		return nil, err
-	}
-	h = Histogram{}
-	if len(found) == 1 {
-		switch v := found[0].(type) {
-		case map[string]any:
-			for _, text := range slices.Sorted(maps.Keys(v)) {
-				n, err := number(text, path)
-				count, ok := v[text].(float64)
-				if err != nil || !ok {
-					return nil, fmt.Errorf("%s is not an object of counts by value: it has %q: %s", path, clip(text), jsonText(v[text]))
-				}
-				h = append(h, Bin{n, n, count})
-			}
-			return h, nil
-		case []any:
-			found = v
-		default:
-			if _, ok := v.(float64); !ok {
-				return nil, fmt.Errorf("%s is neither numbers nor an object of counts, but %s", path, jsonText(v))
+	err = caught(func() {
+		found := valuesAt(documentOf(stdout), path)
+		if len(found) == 0 {
+			return
+		}
+		h = Histogram{}
+		if len(found) == 1 {
+			switch v := found[0].(type) {
+			case map[string]any:
+				h = histogramAt(path, v)
+				return
+			case []any:
+				found = v
+			case float64:
+			default:
+				fail("%s is neither numbers nor an object of counts, but %s", path, jsonText(v))
 			}
 		}
-	}
-	for _, entry := range found {
-		n, ok := entry.(float64)
-		if !ok {
-			return nil, fmt.Errorf("%s has %s, which is not a number", path, jsonText(entry))
+		for _, entry := range found {
+			n, ok := entry.(float64)
+			if !ok {
+				fail("%s has %s, which is not a number", path, jsonText(entry))
+			}
+			h = append(h, Bin{n, n, 1})
 		}
-		h = append(h, Bin{n, n, 1})
+	})
+	return h, err
+}
+
+// histogramAt is an object of counts by value.
+func histogramAt(path string, counts map[string]any) (h Histogram) {
+	for _, text := range slices.Sorted(maps.Keys(counts)) {
+		n, err := strconv.ParseFloat(text, 64)
+		count, ok := counts[text].(float64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) || !ok {
+			fail("%s is not an object of counts by value: it has %q: %s", path, clip(text), jsonText(counts[text]))
+		}
+		h = append(h, Bin{n, n, count})
 	}
-	return h, nil
+	return h
 }
 
 // CheckPath returns what is wrong with a path for JSON.
@@ -108,25 +118,28 @@ func jsonPath(path string, document any) (jp.Expr, error) {
 	return steps, nil
 }
 
-// jsonAt returns the values that a document has at a path, without null; if there are
-// none, the reason says how far the path leads and what is there.
-func jsonAt(document any, path string) (found []any, reason string, err error) {
+// valuesAt returns the values that a document has at a path, without null.
+func valuesAt(document any, path string) []any {
 	steps, err := jsonPath(path, document)
 	if err != nil {
-		return nil, "", err
+		fail("%w", err)
 	}
-	at := func(n int) []any {
-		return slices.DeleteFunc(steps[:n].Get(document), func(v any) bool { return v == nil })
-	}
-	if found = at(len(steps)); len(found) > 0 {
-		return found, "", nil
-	}
+	return allAt(document, steps)
+}
+
+func allAt(document any, steps jp.Expr) []any {
+	return slices.DeleteFunc(steps.Get(document), func(v any) bool { return v == nil })
+}
+
+// whyNothing says how far a path without values leads, and what is there.
+func whyNothing(document any, path string) string {
+	steps, _ := jsonPath(path, document)
 	for n := len(steps) - 1; n > 0; n-- {
-		if before := at(n); len(before) > 0 {
-			return nil, fmt.Sprintf("the JSON has no %s: %s is %s", path, steps[:n], jsonSort(before[0])), nil
+		if before := allAt(document, steps[:n]); len(before) > 0 {
+			return fmt.Sprintf("the JSON has no %s: %s is %s", path, steps[:n], jsonSort(before[0]))
 		}
 	}
-	return nil, "the JSON is null", nil
+	return "the JSON is null"
 }
 
 // jsonSort says what kind of value it is, and what is in it.

@@ -1,5 +1,6 @@
-// Package parse parses the output of load drivers into named values, one file
-// per tool. A parser never guesses: truncated output, or output of an unknown
+// Package parse parses the output of load drivers into named values. A file of YAML in
+// tools declares each parser; what patterns of lines cannot say is in a Go file of the
+// tool's name. A parser never guesses: truncated output, or output of an unknown
 // version, is an error with the line that was not understood.
 //
 // It must not know packs, trials or preferred units: a value has the unit that
@@ -9,6 +10,7 @@ package parse
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -26,9 +28,8 @@ type Parser struct {
 	// Parse returns the fields of the output. A field that the tool did not
 	// print is absent, never zero.
 	Parse func(stdout []byte) (map[string]float64, error)
-	// Split splits a file with the output of several runs into one output each;
-	// nil if the tool's outputs cannot be separated. Unknown text between them
-	// is an error, as in Parse.
+	// Split splits a file with the output of several runs into one output each. Unknown
+	// text between them is an error, as in Parse.
 	Split func(file []byte) ([][]byte, error)
 	// Settings returns how the tool says that it ran, by the tool's own names: threads,
 	// block sizes, a version. Results are comparable only if these agree. It never
@@ -60,78 +61,18 @@ type Field struct {
 	Unit string
 }
 
-// parsers are the built-in parsers. docs/reference/parsers.md lists what a new one needs.
-var parsers = finite(
-	ab, bootTimes, cassandraStress, dd, fio, ghz, h2load, hpl, ioping, iozone, iperf3, jmeter, k6, latencies, memtier, netperf,
-	pgbench, redisBenchmark, stages, stressNG, sysbenchCPU, sysbenchFileIO, sysbenchMemory, sysbenchOLTP,
-	sysbenchThreads, vegetaCSV, wrk, wrk2,
-)
-
-// finite makes a value that overflowed an error, and leaves out those with _ before
-// their names.
-func finite(all ...Parser) []Parser {
-	for i, p := range all {
-		all[i].Parse = checked(p.Parse, func(v float64) float64 { return v })
-		all[i].Series = checked(p.Series, func(points []Point) (sum float64) {
-			for _, point := range points {
-				sum += point.Second + point.Value
-			}
-			return sum
-		})
-		all[i].Histograms = checked(p.Histograms, func(h Histogram) (sum float64) {
-			for _, b := range h {
-				sum += b.Low + b.High + b.Count
-			}
-			return sum
-		})
-	}
-	return all
-}
-
-// checked adds the checks of finite to a function; sum is not finite if a value is not.
-func checked[T any](read func([]byte) (map[string]T, error), sum func(T) float64) func([]byte) (map[string]T, error) {
-	if read == nil {
-		return nil
-	}
-	return func(stdout []byte) (map[string]T, error) {
-		found, err := read(stdout)
-		if err != nil {
-			return nil, err
-		}
-		for name, v := range found {
-			if strings.HasPrefix(name, "_") {
-				delete(found, name)
-			} else if s := sum(v); math.IsNaN(s) || math.IsInf(s, 0) {
-				return nil, fmt.Errorf("%s is %v: the output's values are not those of a run", name, s)
-			}
-		}
-		return found, nil
-	}
-}
-
-// Lookup returns a built-in parser.
-func Lookup(name string) (Parser, bool) {
-	i := slices.IndexFunc(parsers, func(p Parser) bool { return p.Name == name })
-	if i < 0 {
-		return Parser{}, false
-	}
-	return parsers[i], true
-}
-
-// Names lists the built-in parsers.
-func Names() []string {
-	names := make([]string, len(parsers))
-	for i, p := range parsers {
-		names[i] = p.Name
-	}
-	return names
-}
-
 // FieldNames lists the fields of a parser.
 func (p Parser) FieldNames() []string { return names(p.Fields) }
 
 // DistributionNames lists the distributions of a parser.
 func (p Parser) DistributionNames() []string { return names(p.Distributions) }
+
+func names(fields []Field) (list []string) {
+	for _, f := range fields {
+		list = append(list, f.Name)
+	}
+	return list
+}
 
 // HasField reports whether a parser has a field. A declared name that ends in *
 // stands for all names with that prefix.
@@ -140,6 +81,113 @@ func (p Parser) HasField(name string) bool {
 		family, open := strings.CutSuffix(f.Name, "*")
 		return name == f.Name && !open || open && len(name) > len(family) && strings.HasPrefix(name, family)
 	})
+}
+
+// reading is what is read of one output.
+type reading struct {
+	stdout     []byte
+	lines      []string
+	logged     []string           // of lines: requests that were counted, before a report
+	fields     map[string]float64 // names that begin with _ are of values that are checked, or of which others are made
+	series     map[string][]Point
+	histograms map[string]Histogram // nil: the tool printed none
+}
+
+// problem is an error of an output. fail ends the reading with one, wherever it is.
+type problem struct{ error }
+
+func fail(format string, args ...any) { panic(problem{fmt.Errorf(format, args...)}) }
+
+// caught is the problem that ends what is done; nil if none does.
+func caught(do func()) (err error) {
+	defer func() {
+		if p, is := recover().(problem); is {
+			err = p.error
+		}
+	}()
+	do()
+	return nil
+}
+
+// read reads an output with these functions.
+func read(stdout []byte, with ...func(*reading)) (*reading, error) {
+	r := &reading{stdout: stdout, lines: lines(stdout), fields: map[string]float64{}, series: map[string][]Point{}}
+	return r, caught(func() {
+		for _, each := range with {
+			each(r)
+		}
+	})
+}
+
+// finite refuses values of which one overflowed, by the sum of what each consists of. It
+// leaves out those with _ before their names.
+func finite[T any](found map[string]T, sum func(T) float64) {
+	for name, v := range found {
+		if strings.HasPrefix(name, "_") {
+			delete(found, name)
+		} else if s := sum(v); math.IsNaN(s) || math.IsInf(s, 0) {
+			fail("%s is %v: the output's values are not those of a run", name, s)
+		}
+	}
+}
+
+func (r *reading) finiteFields() { finite(r.fields, func(v float64) float64 { return v }) }
+
+func (r *reading) finiteSeries() {
+	finite(r.series, func(points []Point) (sum float64) {
+		for _, point := range points {
+			sum += point.Second + point.Value
+		}
+		return sum
+	})
+}
+
+func (r *reading) finiteHistograms() {
+	finite(r.histograms, func(h Histogram) (sum float64) {
+		for _, b := range h {
+			sum += b.Low + b.High + b.Count
+		}
+		return sum
+	})
+}
+
+// take adds the values found in a line to the fields of these names.
+func (r *reading) take(line string, found []string, names ...string) {
+	for i, name := range names {
+		r.fields[name] = number(found[i], line)
+	}
+}
+
+// add adds a value that is there.
+func (r *reading) add(name string, v *float64) {
+	if v != nil {
+		r.fields[name] = *v
+	}
+}
+
+// count has each of the values in a distribution.
+func (r *reading) count(name string, values []float64) {
+	if r.histograms == nil {
+		r.histograms = map[string]Histogram{}
+	}
+	r.histograms[name] = histogramOf(values)
+}
+
+// wholeLines checks that the output ends with a newline. Otherwise a value in
+// the last line may be truncated: 12.5 of 12.57.
+func (r *reading) wholeLines() {
+	if !bytes.HasSuffix(r.stdout, []byte("\n")) {
+		fail("the output is truncated: %s", ending(r.lines))
+	}
+}
+
+// need checks that the output had all of these fields.
+func (r *reading) need(tool string, all []string, wanted ...string) {
+	for _, name := range wanted {
+		if _, ok := r.fields[name]; !ok {
+			fail("no %s: the report of %s is not complete, %s", strings.TrimSpace(strings.ReplaceAll(name, "_", " ")), tool, ending(all))
+		}
+	}
 }
 
 // lines splits output into lines; of a line that was overwritten with carriage
@@ -157,55 +205,34 @@ func lastState(line string) string {
 	return strings.TrimRight(line[strings.LastIndexByte(line, '\r')+1:], " \t")
 }
 
-// endsWithALine checks that the output ends with a newline. Otherwise a value in
-// the last line may be truncated: 12.5 of 12.57.
-func endsWithALine(stdout []byte) error {
-	if !strings.HasSuffix(string(stdout), "\n") {
-		return fmt.Errorf("the output is truncated: %s", ending(lines(stdout)))
-	}
-	return nil
-}
-
-// number parses a finite number of a line.
-func number(text, line string) (float64, error) {
+// number is a finite number of a line.
+func number(text, line string) float64 {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q in the line %q is not a number", strings.TrimSpace(text), clip(line))
+		fail("%q in the line %q is not a number", strings.TrimSpace(text), clip(line))
 	}
-	return v, nil
+	return v
 }
 
-// take adds the values found in a line to the fields of these names.
-func take(fields map[string]float64, line string, found []string, names ...string) error {
-	for i, name := range names {
-		v, err := number(found[i], line)
-		if err != nil {
-			return err
-		}
-		fields[name] = v
-	}
-	return nil
-}
-
-// decode reads one JSON document, after which nothing may follow.
-func decode(what string, stdout []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(stdout))
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("%s: %w; %s", what, err, ending(lines(stdout)))
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return fmt.Errorf("unexpected text after %s: %s", what, ending(lines(stdout)))
-	}
-	return nil
-}
-
-// whole parses an integer, which may not fit a float64 exactly.
-func whole(text, line string) (int64, error) {
+// whole is an integer, which may not fit a float64 exactly.
+func whole(text, line string) int64 {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || v < 0 {
-		return 0, fmt.Errorf("%q in the line %q is not a count", clip(text), clip(line))
+		fail("%q in the line %q is not a count", clip(text), clip(line))
 	}
-	return v, nil
+	return v
+}
+
+// decode reads one JSON document, after which nothing may follow. lines are those of the
+// whole output.
+func decode(what string, stdout []byte, lines []string, into any) {
+	decoder := json.NewDecoder(bytes.NewReader(stdout))
+	if err := decoder.Decode(into); err != nil {
+		fail("%s: %w; %s", what, err, ending(lines))
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		fail("unexpected text after %s: %s", what, ending(lines))
+	}
 }
 
 // clip shortens a quoted line.

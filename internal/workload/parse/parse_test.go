@@ -12,6 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func everyParser() (all []Parser) {
+	for _, name := range Names() {
+		p, _ := Lookup(name)
+		all = append(all, p)
+	}
+	return all
+}
+
 // samples are the recorded outputs of a tool, each with its figures beside it
 // in golden.json.
 func samples(t testing.TB, parser string) map[string][]byte {
@@ -54,7 +62,7 @@ func golden[T any](t *testing.T, name string, got T) {
 }
 
 func TestRecordedOutputsGiveTheirFigures(t *testing.T) {
-	for _, p := range parsers {
+	for _, p := range everyParser() {
 		got := map[string]map[string]float64{}
 		for name, data := range samples(t, p.Name) {
 			fields, err := p.Parse(data)
@@ -70,7 +78,7 @@ func TestRecordedOutputsGiveTheirFigures(t *testing.T) {
 // All settings of all samples are in one file, so that the names are seen side by side.
 func TestRecordedOutputsSayTheirSettings(t *testing.T) {
 	got := map[string]map[string]map[string]string{}
-	for _, p := range parsers {
+	for _, p := range everyParser() {
 		if p.Settings == nil {
 			continue
 		}
@@ -183,7 +191,7 @@ func TestACutReportNeverGivesOtherFigures(t *testing.T) {
 	if testing.Short() {
 		exact, steps = 60, 20
 	}
-	for _, p := range parsers {
+	for _, p := range everyParser() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			for name, data := range samples(t, p.Name) {
@@ -225,7 +233,7 @@ func startOfARun(parser string, data []byte) bool {
 }
 
 func TestFieldsAreDeclared(t *testing.T) {
-	for _, p := range parsers {
+	for _, p := range everyParser() {
 		declared := map[string]bool{}
 		for _, f := range p.Fields {
 			if declared[f.Name] || f.Unit == "" {

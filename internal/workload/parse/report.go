@@ -1,117 +1,148 @@
 package parse
 
-import (
-	"fmt"
-	"regexp"
-	"strings"
-)
+import "strings"
+
+// patterns are an expression a line. Each matches a whole line.
+type patterns []*pattern
+
+// UnmarshalText reads the expressions of a declaration.
+func (p *patterns) UnmarshalText(text []byte) error {
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
+		*p = append(*p, expression("^(?:"+line+")$"))
+	}
+	return nil
+}
 
 // report is an output of lines whose kinds are all known.
 type report struct {
-	tool  string         // with its version, for messages
-	first *regexp.Regexp // of the first line; nil if it is like any other
-	// lines have figures: the named groups are the fields. Each is printed once at most.
-	// A name that begins with _ is of a value that is checked, or of which others are made.
-	lines  []*regexp.Regexp
-	other  *regexp.Regexp // lines without figures
-	failed *regexp.Regexp // lines that say that the run failed
-	wanted []string       // fields that no report lacks
-	// units are the factors of what is printed behind a number, or the values of texts that
+	Of      string   `yaml:"of"`    // the tool with its version, for messages
+	Whole   bool     `yaml:"whole"` // a value in the last line is only whole with its newline
+	First   *pattern `yaml:"first"` // the first line; nil if it is like any other
+	Counted counting `yaml:"counted"`
+	// Figures are lines with values: the named groups are the fields. Each is printed
+	// once at most.
+	Figures patterns `yaml:"figures"`
+	Other   patterns `yaml:"other"`  // lines without figures
+	Failed  *pattern `yaml:"failed"` // lines that say that the run failed
+	Needs   words    `yaml:"needs"`  // fields that no report lacks
+	// Units are the factors of what is printed behind a number, or the values of texts that
 	// are no number with a unit; nil for plain numbers.
-	units map[string]float64
+	Units    map[string]float64 `yaml:"units"`
+	Positive map[string]string  `yaml:"positive"` // what it means if one of these fields is 0
+	Then     []formula          `yaml:"then"`
 }
 
-// patterns compiles expressions.
-func patterns(texts ...string) (all []*regexp.Regexp) {
-	for _, text := range texts {
-		all = append(all, regexp.MustCompile(text))
+// words are a text with spaces between them.
+type words []string
+
+// UnmarshalText reads the words of a declaration.
+func (w *words) UnmarshalText(text []byte) error {
+	*w = strings.Fields(string(text))
+	return nil
+}
+
+// read adds the fields of a report.
+func (p *report) read(r *reading) {
+	if p.Whole {
+		r.wholeLines()
 	}
-	return all
-}
-
-// anyOf matches a line that one of the expressions matches as a whole, or an empty one.
-func anyOf(texts ...string) *regexp.Regexp {
-	return regexp.MustCompile(`^(` + strings.Join(texts, "|") + `)?$`)
-}
-
-// read returns the fields of a report.
-func (r report) read(all []string) (map[string]float64, error) {
-	if r.first != nil && !r.first.MatchString(all[0]) {
-		return nil, fmt.Errorf("the first line %q is not that of %s", clip(all[0]), r.tool)
+	all := p.lines(r)
+	if p.First != nil && !p.First.match(all[0]) {
+		fail("the first line %q is not that of %s", clip(all[0]), p.Of)
 	}
-	fields := map[string]float64{}
 	for i, line := range all {
-		if r.failed != nil && r.failed.MatchString(line) {
-			return nil, fmt.Errorf("%s reports %q", r.tool, clip(strings.TrimSpace(line)))
+		if p.Failed != nil && p.Failed.match(line) {
+			fail("%s reports %q", p.Of, clip(strings.TrimSpace(line)))
 		}
-		known := i == 0 && r.first != nil || r.other.MatchString(line)
-		for _, p := range r.lines {
-			m := p.FindStringSubmatch(line)
-			if m == nil {
-				continue
-			}
-			known = true
-			if err := r.take(fields, line, p.SubexpNames(), m); err != nil {
-				return nil, err
-			}
-		}
-		if !known {
-			return nil, fmt.Errorf("%s does not print such a line: %q", r.tool, clip(line))
+		if known := p.take(r, line); !known && line != "" && (i > 0 || p.First == nil) && !p.Other.match(line) {
+			fail("%s does not print such a line: %q", p.Of, clip(line))
 		}
 	}
-	return fields, complete(r.tool, fields, all, r.wanted...)
+	r.need(p.Of, all, p.Needs...)
+	for field, why := range p.Positive {
+		if !(r.fields[field] > 0) {
+			fail("%s: %s", why, ending(all))
+		}
+	}
 }
 
-// take adds the named groups of a line.
-func (r report) take(fields map[string]float64, line string, names, found []string) (err error) {
-	for i, name := range names {
-		if name == "" || found[i] == "" {
+func (p *report) compute(r *reading) {
+	for _, f := range p.Then {
+		f.compute(r)
+	}
+}
+
+func (p patterns) match(line string) bool {
+	for _, one := range p {
+		if one.match(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// take adds the named groups of a line, if it is one with figures.
+func (p *report) take(r *reading, line string) (known bool) {
+	for _, one := range p.Figures {
+		found := one.find(line)
+		if found == nil {
 			continue
 		}
-		if _, twice := fields[name]; twice {
-			return fmt.Errorf("a second line of the same kind: %q", clip(line))
-		}
-		if fields[name], err = r.value(found[i], line); err != nil {
-			return err
+		known = true
+		for i, name := range one.compiled().SubexpNames()[1:] {
+			if name == "" || found[i] == "" {
+				continue
+			}
+			if _, twice := r.fields[name]; twice {
+				fail("a second line of the same kind: %q", clip(line))
+			}
+			r.fields[name] = p.value(found[i], line)
 		}
 	}
-	return nil
+	return known
 }
 
-var scaled = regexp.MustCompile(`^([0-9.]+)([A-Za-z]*)$`)
+var scaled = expression(`^([0-9.]+)([A-Za-z]*)$`)
 
-func (r report) value(text, line string) (float64, error) {
-	if v, special := r.units[text]; special || r.units == nil {
-		if !special {
-			return number(text, line)
+func (p *report) value(text, line string) float64 {
+	if v, special := p.Units[text]; special || p.Units == nil {
+		if special {
+			return v
 		}
-		return v, nil
+		return number(text, line)
 	}
-	m := scaled.FindStringSubmatch(text)
+	m := scaled.find(text)
 	if m == nil {
-		return 0, fmt.Errorf("%q in the line %q is not a number", text, clip(line))
+		fail("%q in the line %q is not a number", text, clip(line))
 	}
-	factor, known := r.units[m[2]]
+	factor, known := p.Units[m[1]]
 	if !known {
-		return 0, fmt.Errorf("unknown unit in %q of the line %q", text, clip(line))
+		fail("unknown unit in %q of the line %q", text, clip(line))
 	}
-	v, err := number(m[1], line)
-	return v * factor, err
+	return number(m[0], line) * factor
 }
 
-func names(fields []Field) (list []string) {
-	for _, f := range fields {
-		list = append(list, f.Name)
-	}
-	return list
-}
+// formula computes a field of others and of numbers, from left to right:
+// seconds = _minutes * 60 + _seconds.
+type formula struct{ words }
 
-// complete checks that the output had all of these fields.
-func complete(tool string, fields map[string]float64, all []string, wanted ...string) error {
-	for _, name := range wanted {
-		if _, ok := fields[name]; !ok {
-			return fmt.Errorf("no %s: the report of %s is not complete, %s", strings.TrimSpace(strings.ReplaceAll(name, "_", " ")), tool, ending(all))
+func (f formula) compute(r *reading) {
+	operand := func(text string) float64 {
+		if text[0] >= '0' && text[0] <= '9' {
+			return number(text, text)
+		}
+		return r.fields[text]
+	}
+	value := operand(f.words[2])
+	for i := 3; i < len(f.words); i += 2 {
+		switch next := operand(f.words[i+1]); f.words[i] {
+		case "+":
+			value += next
+		case "*":
+			value *= next
+		case "/":
+			value /= next
 		}
 	}
-	return nil
+	r.fields[f.words[0]] = value
 }

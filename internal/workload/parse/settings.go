@@ -2,58 +2,58 @@ package parse
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// settingsIn returns a Settings of a tool that prints each setting in a line of its
-// own. The named groups of the patterns are the settings. One that is printed with
-// several values, as by jobs that differ, has all of them.
-func settingsIn(patterns ...string) func([]byte) map[string]string {
-	var compiled []*regexp.Regexp
-	for _, p := range patterns {
-		compiled = append(compiled, regexp.MustCompile(p))
+// settings are expressions, one a line. The named groups are the settings. One that is
+// printed with several values, as by jobs that differ, has all of them.
+type settings []*pattern
+
+// UnmarshalText reads the expressions of a declaration.
+func (s *settings) UnmarshalText(text []byte) error {
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n") {
+		*s = append(*s, expression(line))
 	}
-	return func(stdout []byte) map[string]string {
-		found := settingValues{}
-		for _, line := range lines(stdout) {
-			for _, p := range compiled {
-				m := p.FindStringSubmatch(line)
-				for i, name := range p.SubexpNames() {
-					if m != nil && name != "" {
-						found.add(name, m[i])
-					}
-				}
-			}
-		}
-		return found.joined()
-	}
+	return nil
 }
 
-// settingsAt returns a Settings of a tool that prints a JSON document with the settings
-// at these paths; see JSON. There may be notes before it.
-func settingsAt(paths map[string]string) func([]byte) map[string]string {
-	return func(stdout []byte) map[string]string {
-		var document any
-		if !documentIn(stdout, &document) {
-			return nil
-		}
-		found := settingValues{}
-		for name, path := range paths {
-			values, _, _ := jsonAt(document, path)
-			for _, v := range values {
-				switch v := v.(type) {
-				case string:
-					found.add(name, v)
-				case float64:
-					found.add(name, strconv.FormatFloat(v, 'f', -1, 64))
+// in are the settings that some lines print.
+func (s settings) in(all []string) map[string]string {
+	found := settingValues{}
+	for _, line := range all {
+		for _, p := range s {
+			m := p.find(line)
+			for i, name := range p.compiled().SubexpNames()[1:] {
+				if m != nil && name != "" {
+					found.add(name, m[i])
 				}
 			}
 		}
-		return found.joined()
 	}
+	return found.joined()
+}
+
+// settingsAt are the settings at these paths of the JSON document in an output; see JSON.
+// There may be notes before it.
+func settingsAt(paths map[string]string, stdout []byte) map[string]string {
+	var document any
+	if !documentIn(stdout, &document) {
+		return nil
+	}
+	found := settingValues{}
+	for name, path := range paths {
+		for _, v := range valuesAt(document, path) {
+			switch v := v.(type) {
+			case string:
+				found.add(name, v)
+			case float64:
+				found.add(name, strconv.FormatFloat(v, 'f', -1, 64))
+			}
+		}
+	}
+	return found.joined()
 }
 
 // settingValues are the different values of each setting, in the order of the output.

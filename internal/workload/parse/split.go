@@ -58,13 +58,6 @@ func splitAfter(file []byte, ends func(line string) bool) ([][]byte, error) {
 	return runs, nil
 }
 
-// splitPrefix is splitAt for a first line with a known prefix.
-func splitPrefix(prefix string) func([]byte) ([][]byte, error) {
-	return func(file []byte) ([][]byte, error) {
-		return splitAt(file, func(line string) bool { return strings.HasPrefix(line, prefix) })
-	}
-}
-
 // splitJSON splits concatenated JSON documents.
 func splitJSON(file []byte) ([][]byte, error) {
 	var runs [][]byte
@@ -82,4 +75,16 @@ func splitJSON(file []byte) ([][]byte, error) {
 		return nil, fmt.Errorf("no JSON is in it")
 	}
 	return runs, nil
+}
+
+// without is a file without the lines that are dropped.
+func without(file []byte, drop func(line string) bool) (kept []byte) {
+	for at := 0; at < len(file); {
+		end, line := nextLine(file, at)
+		if !drop(line) {
+			kept = append(kept, file[at:end]...)
+		}
+		at = end
+	}
+	return kept
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestAFileOfSeveralRunsIsCutIntoEachOfThem(t *testing.T) {
-	for _, p := range parsers {
+	for _, p := range everyParser() {
 		if p.Split == nil {
 			continue
 		}
@@ -46,7 +46,7 @@ func TestAFileOfSeveralRunsIsCutIntoEachOfThem(t *testing.T) {
 }
 
 func TestTextBetweenRunsIsKept(t *testing.T) {
-	for _, p := range parsers {
+	for _, p := range everyParser() {
 		if strings.HasSuffix(p.Name, "-csv") || p.Name == "jmeter" || p.Name == "fio" {
 			continue // fields of a table, and notes, may say anything
 		}

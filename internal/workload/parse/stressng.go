@@ -1,42 +1,24 @@
 package parse
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 )
 
-var stressNG = Parser{
-	Name:     "stress-ng",
-	About:    "stress-ng --metrics or --metrics-brief (with 2>&1: it prints to standard error), --yaml (which has more digits), or both, when the text is used; one stressor",
-	Versions: "0.15.06",
-	Fields: []Field{
-		{"bogo_ops", "op"}, {"real_seconds", "s"}, {"user_seconds", "s"}, {"system_seconds", "s"},
-		{"bogo_ops_per_second_real", "op/s"}, {"bogo_ops_per_second_cpu", "op/s"},
-	},
-	Parse: parseStressNG,
-	Split: splitStressNG,
-	Settings: settingsIn(`^stress-ng: info: +\[\d+\] dispatching hogs: (?P<workers>\d+) (?P<stressor>[a-z0-9-]+)$`, `^    - stressor: (?P<stressor>\S+)$`,
-		`^ +stress-ng-version: (?P<version>\S+)$`),
-}
-
 var (
-	stressMessage = regexp.MustCompile(`^stress-ng: (\w+): +\[\d+\] (.*)$`)
-	stressHead    = regexp.MustCompile(`^stressor +bogo ops +real time +usr time +sys time +bogo ops/s +bogo ops/s( +CPU used per +RSS Max)?$`)
-	stressUnits   = regexp.MustCompile(`^ +\(secs\) +\(secs\) +\(secs\) +\(real time\) \(usr\+sys time\)( +instance \(%\) +\(KB\))?$`)
-	stressRow     = regexp.MustCompile(`^([a-z][a-z0-9-]*) +(\d+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)( +[0-9.]+ +\d+)?$`)
-	stressColumns = []string{"bogo_ops", "real_seconds", "user_seconds", "system_seconds", "bogo_ops_per_second_real", "bogo_ops_per_second_cpu"}
+	stressMessage = expression(`^stress-ng: (\w+): +\[\d+\] (.*)$`)
+	stressHead    = expression(`^stressor +bogo ops +real time +usr time +sys time +bogo ops/s +bogo ops/s( +CPU used per +RSS Max)?$`)
+	stressUnits   = expression(`^ +\(secs\) +\(secs\) +\(secs\) +\(real time\) \(usr\+sys time\)( +instance \(%\) +\(KB\))?$`)
+	stressRow     = expression(`^([a-z][a-z0-9-]*) +(\d+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)( +[0-9.]+ +\d+)?$`)
+	stressColumns = strings.Fields("bogo_ops real_seconds user_seconds system_seconds bogo_ops_per_second_real bogo_ops_per_second_cpu")
 )
 
-func parseStressNG(stdout []byte) (map[string]float64, error) {
-	if err := endsWithALine(stdout); err != nil {
-		return nil, err
-	}
+func readStressNG(r *reading) {
+	r.wholeLines()
 	var text, yaml []string
-	for _, line := range lines(stdout) {
+	for _, line := range r.lines {
 		if strings.HasPrefix(line, "stress-ng: ") {
 			text = append(text, line)
 		} else if line != "" {
@@ -44,54 +26,46 @@ func parseStressNG(stdout []byte) (map[string]float64, error) {
 		}
 	}
 	if len(text) == 0 && len(yaml) == 0 {
-		return nil, fmt.Errorf("stress-ng printed nothing: is its standard error (2>&1) missing?")
+		fail("stress-ng printed nothing: is its standard error (2>&1) missing?")
 	}
-	var fields map[string]float64
-	var err error
 	if len(yaml) > 0 {
-		if fields, err = stressYAML(yaml); err != nil {
-			return nil, err
-		}
+		r.stressYAML(yaml)
 	}
-	// The text comes first, so that its values are the same with and without the
-	// YAML.
+	// The text comes last, so that its values are the same with and without the YAML.
 	if len(text) > 0 {
-		return stressText(text)
+		r.stressText(text)
 	}
-	return fields, nil
 }
 
-func stressText(text []string) (map[string]float64, error) {
-	fields, completed := map[string]float64{}, false
+func (r *reading) stressText(text []string) {
+	completed := false
 	var stressors []string
 	for _, line := range text {
-		m := stressMessage.FindStringSubmatch(line)
+		m := stressMessage.find(line)
 		switch {
-		case m == nil, m[1] != "info" && m[1] != "metrc", strings.Contains(line, "unsuccessful run"):
-			return nil, fmt.Errorf("stress-ng reports %q", clip(line))
-		case m[1] == "info":
-			completed = completed || strings.HasPrefix(m[2], "successful run completed in ")
-		case stressHead.MatchString(m[2]), stressUnits.MatchString(m[2]):
+		case m == nil, m[0] != "info" && m[0] != "metrc", strings.Contains(line, "unsuccessful run"):
+			fail("stress-ng reports %q", clip(line))
+		case m[0] == "info":
+			completed = completed || strings.HasPrefix(m[1], "successful run completed in ")
+		case stressHead.match(m[1]), stressUnits.match(m[1]):
 		default:
-			row := stressRow.FindStringSubmatch(m[2])
+			row := stressRow.find(m[1])
 			if row == nil {
-				return nil, fmt.Errorf("stress-ng 0.15 does not print such a line: %q", clip(line))
+				fail("stress-ng 0.15 does not print such a line: %q", clip(line))
 			}
-			stressors = append(stressors, row[1])
-			if err := take(fields, line, row[2:], stressColumns...); err != nil {
-				return nil, err
-			}
+			stressors = append(stressors, row[0])
+			r.take(line, row[1:], stressColumns...)
 		}
 	}
 	if !completed {
-		return nil, fmt.Errorf("no run was completed: %s", ending(text))
+		fail("no run was completed: %s", ending(text))
 	}
-	return fields, oneStressor(stressors, text)
+	oneStressor(stressors, text)
 }
 
-func stressYAML(text []string) (map[string]float64, error) {
+func (r *reading) stressYAML(text []string) {
 	if text[0] != "---" || text[len(text)-1] != "..." {
-		return nil, fmt.Errorf("stress-ng's YAML goes from --- to ..., this from %q to %q", clip(text[0]), clip(text[len(text)-1]))
+		fail("stress-ng's YAML goes from --- to ..., this from %q to %q", clip(text[0]), clip(text[len(text)-1]))
 	}
 	var document struct {
 		Metrics []struct {
@@ -105,38 +79,36 @@ func stressYAML(text []string) (map[string]float64, error) {
 		} `yaml:"metrics"`
 	}
 	if err := yaml.Unmarshal([]byte(strings.Join(text, "\n")), &document); err != nil {
-		return nil, fmt.Errorf("stress-ng's YAML: %w", err)
+		fail("stress-ng's YAML: %w", err)
 	}
 	var stressors []string
 	for _, m := range document.Metrics {
 		stressors = append(stressors, m.Stressor)
 	}
-	if err := oneStressor(stressors, text); err != nil {
-		return nil, err
-	}
-	m, fields := document.Metrics[0], map[string]float64{}
+	oneStressor(stressors, text)
+	m := document.Metrics[0]
 	for i, v := range []*float64{m.Ops, m.Real, m.User, m.System, m.PerReal, m.PerCPU} {
-		put(fields, stressColumns[i], v)
+		r.add(stressColumns[i], v)
 	}
-	return fields, complete("stress-ng", fields, text, stressColumns...)
+	r.need("stress-ng", text, stressColumns...)
 }
 
-func oneStressor(stressors, text []string) error {
+func oneStressor(stressors, text []string) {
 	switch len(stressors) {
 	case 1:
-		return nil
 	case 0:
-		return fmt.Errorf("stress-ng printed no metrics (--metrics-brief is needed, and --yaml wants it too, without --quiet): %s", ending(text))
+		fail("stress-ng printed no metrics (--metrics-brief is needed, and --yaml wants it too, without --quiet): %s", ending(text))
+	default:
+		fail("metrics of %d stressors, %s: run one at a time", len(stressors), strings.Join(stressors, ", "))
 	}
-	return fmt.Errorf("metrics of %d stressors, %s: run one at a time", len(stressors), strings.Join(stressors, ", "))
 }
 
 // splitStressNG splits before a run's first message or, if there is only YAML,
 // before each document.
 func splitStressNG(file []byte) ([][]byte, error) {
 	first := func(line string) bool {
-		m := stressMessage.FindStringSubmatch(line)
-		return m != nil && m[1] == "info" && strings.HasPrefix(m[2], "setting to a ")
+		m := stressMessage.find(line)
+		return m != nil && m[0] == "info" && strings.HasPrefix(m[1], "setting to a ")
 	}
 	if !slices.ContainsFunc(lines(file), first) {
 		first = func(line string) bool { return line == "---" }
