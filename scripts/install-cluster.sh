@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Builds the programs of a Kubernetes cluster into a directory, in the versions that
-# the modules in tools/cluster pin: Kubernetes and etcd as one program, containerd,
-# CoreDNS, metrics-server, gVisor's shim for containerd, and the image of the container that holds a pod.
+# the module in tools/cluster pins: Kubernetes and etcd as one program, containerd,
+# CoreDNS, metrics-server, and the image of the container that holds a pod. What they
+# have in common is compiled once. gVisor's shim for containerd comes from its own module.
 #
 #   install-cluster.sh DIRECTORY
 #
 # Nothing is built, or printed, for what is there in this version.
 set -euo pipefail
 
-[ $# -eq 1 ] || { sed -n '6s/^# *//p' "$0" >&2; exit 2; }
+[ $# -eq 1 ] || { sed -n '7s/^# *//p' "$0" >&2; exit 2; }
 mkdir -p "$1"
 bin=$(cd "$1" && pwd)
 # Of two at once the second waits. Tests that measure wait for it too.
@@ -30,40 +31,24 @@ stale() {
 # built PROGRAM : notes what it was built from.
 built() { echo "$version" >"$bin/$1.version"; }
 
-# required MODULE DIRECTORY : the version of it that the module in the directory pins.
-required() { sed -n "s|^\(require\)\?[[:space:]]*$1 \(v[^ ]*\).*|\2|p" "tools/cluster/$2/go.mod"; }
-
-module=tools/cluster/kubernetes
-if stale kubeall $module/go.mod $module/go.sum $module/main.go; then
-	release=$(required k8s.io/kubernetes kubernetes)
+module=tools/cluster
+if stale kubeall $module/go.mod $module/go.sum $module/*/main.go scripts/install-cluster.sh; then
+	release=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[^ ]*\).*|\1|p' $module/go.mod)
 	minor=${release#v*.}
-	echo "install-cluster: building Kubernetes $release (four minutes, or more on a busy machine)"
+	containerd=$(sed -n 's|^[[:space:]]*github.com/containerd/containerd/v2 \(v[^ ]*\).*|\1|p' $module/go.mod)
+	echo "install-cluster: building Kubernetes $release, containerd $containerd, CoreDNS and metrics-server (five minutes, or more on a busy machine)"
 	# Without a version the parts would be of different minor versions to each other.
 	stamp=k8s.io/component-base/version
-	go -C $module build -trimpath -ldflags "-s -w -X $stamp.gitVersion=$release -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}" -o "$bin/kubeall" .
+	go -C $module build -trimpath -ldflags "-s -w -X $stamp.gitVersion=$release -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} -X github.com/containerd/containerd/v2/version.Version=$containerd" -o "$bin/" ./... tool
+	# An image of one layer, as docker save writes it.
+	image=$(mktemp -d "$bin/.pause.XXXXXX")
+	tar -C "$bin" --owner=0 --group=0 -cf "$image/layer.tar" pause
+	layer=$(sha256sum "$image/layer.tar" | cut -d' ' -f1)
+	echo "{\"architecture\":\"$(go env GOARCH)\",\"os\":\"linux\",\"config\":{\"Entrypoint\":[\"/pause\"]},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"sha256:$layer\"]}}" >"$image/config.json"
+	echo '[{"Config":"config.json","RepoTags":["localhost/pause:1"],"Layers":["layer.tar"]}]' >"$image/manifest.json"
+	tar -C "$image" -cf "$bin/pause.tar" manifest.json config.json layer.tar
+	rm -rf "$image"
 	built kubeall
-fi
-
-module=tools/cluster/containerd
-if stale containerd $module/go.mod $module/go.sum; then
-	release=$(required github.com/containerd/containerd/v2 containerd)
-	echo "install-cluster: building containerd $release (a minute)"
-	go -C $module build -trimpath -ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=$release" -o "$bin/" tool
-	built containerd
-fi
-
-module=tools/cluster/dns
-if stale dns $module/go.mod $module/go.sum $module/main.go; then
-	echo "install-cluster: building CoreDNS $(required github.com/coredns/coredns dns) (a minute)"
-	go -C $module build -trimpath -ldflags "-s -w" -o "$bin/dns" .
-	built dns
-fi
-
-module=tools/cluster/metrics
-if stale metrics $module/go.mod $module/go.sum $module/main.go; then
-	echo "install-cluster: building metrics-server $(required sigs.k8s.io/metrics-server metrics) (some seconds: most of it was built for Kubernetes)"
-	go -C $module build -trimpath -ldflags "-s -w" -o "$bin/metrics" .
-	built metrics
 fi
 
 if stale containerd-shim-runsc-v1 scripts/install-runsc.sh scripts/install-cluster.sh; then
@@ -80,18 +65,4 @@ if stale containerd-shim-runsc-v1 scripts/install-runsc.sh scripts/install-clust
 	grep -q 'oomScoreMax = 1$' "$copy/gvisor/pkg/shim/v1/manager.go" || { echo "install-cluster: gVisor's shim has changed: no oomScoreMax = -999 in manager.go" >&2; exit 1; }
 	go -C "$copy/gvisor" build -trimpath -ldflags "-s -w" -o "$bin/containerd-shim-runsc-v1" ./shim
 	built containerd-shim-runsc-v1
-fi
-
-module=tools/cluster/kubernetes/pause
-if stale pause $module/main.go scripts/install-cluster.sh; then
-	go -C tools/cluster/kubernetes build -trimpath -ldflags "-s -w" -o "$bin/pause" ./pause
-	# An image of one layer, as docker save writes it.
-	image=$(mktemp -d "$bin/.pause.XXXXXX")
-	tar -C "$bin" --owner=0 --group=0 -cf "$image/layer.tar" pause
-	layer=$(sha256sum "$image/layer.tar" | cut -d' ' -f1)
-	echo "{\"architecture\":\"$(go env GOARCH)\",\"os\":\"linux\",\"config\":{\"Entrypoint\":[\"/pause\"]},\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"sha256:$layer\"]}}" >"$image/config.json"
-	echo '[{"Config":"config.json","RepoTags":["localhost/pause:1"],"Layers":["layer.tar"]}]' >"$image/manifest.json"
-	tar -C "$image" -cf "$bin/pause.tar" manifest.json config.json layer.tar
-	rm -rf "$image"
-	built pause
 fi
