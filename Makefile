@@ -75,12 +75,12 @@ lint: setup-check ## The first part of check: gofmt, golangci-lint, shellcheck, 
 	scripts/lint.sh $(PACKAGES)
 
 .PHONY: test
-test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name" RACE=1 NIGHTLY=1)
-	scripts/test.sh $(if $(RACE),-race) $(ARGS) $(PACKAGES)
+test: setup-test build web/node_modules/.package-lock.json ## Install what the tests need and run them all (PACKAGES=./internal/stats ARGS="-run Name" SHORT=1 RACE=1 NIGHTLY=1)
+	TARE_TEST_SHORT=$(SHORT) scripts/test.sh $(if $(RACE),-race) $(ARGS) $(PACKAGES)
 
 .PHONY: test-kubernetes
 test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of two nodes on this machine, and run the tests that need one (ARGS="-run Name" SHORT=1)
-	$(as-root) env TARE_TEST_CLUSTER_SHORT=$(SHORT) scripts/test-kubernetes.sh $(ARGS)
+	$(as-root) env TARE_TEST_SHORT=$(SHORT) scripts/test-kubernetes.sh $(ARGS)
 
 .PHONY: cluster
 cluster: setup-kubernetes ## Build the programs of the cluster alone, which make test-kubernetes starts

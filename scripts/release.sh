@@ -3,7 +3,7 @@
 #
 #   release.sh [--no-image] [DIRECTORY]
 #
-# For amd64 and arm64 a tarball, a .deb, a .rpm and a bill of materials (SBOM); an OCI
+# For amd64 and arm64 (or those of $ARCHITECTURES) a tarball, a .deb, a .rpm and a bill of materials (SBOM); an OCI
 # image for the machine's own architecture, which needs root and mmdebstrap; checksums;
 # and the provenance. With the same commit and the same Go all of them are the same bytes,
 # but for the image, whose packages are those of the day.
@@ -60,8 +60,7 @@ build() { # ARCHITECTURE
 	GOARCH=$1 go build -ldflags "$ldflags" -o internal/agent/program/tare-agent ./cmd/tare-agent
 	GOARCH=$1 go build -ldflags "$ldflags" -o "$work/$1/tare" ./cmd/tare
 }
-build amd64
-build arm64
+for ARCH in ${ARCHITECTURES:=amd64 arm64}; do build "$ARCH"; done
 
 say "manual pages, completions, licences"
 own=$work/$(go env GOHOSTARCH)/tare
@@ -86,7 +85,7 @@ gzip -9 -n <CHANGELOG.md >"$work/packaged/changelog.gz"
 	cat LICENSE
 } >"$work/packaged/copyright"
 
-for ARCH in amd64 arm64; do
+for ARCH in $ARCHITECTURES; do
 	export ARCH
 	name=tare-$VERSION-linux-$ARCH
 	say "$ARCH: tarball, packages, bill of materials"

@@ -34,6 +34,9 @@ func TestTheExamplesRunInDockerAndGVisor(t *testing.T) {
 		}
 		ran++
 		t.Run(name, func(t *testing.T) {
+			if name != "job" {
+				needs.LongForm(t, "makes an image with the example's servers and tools")
+			}
 			path, err := filepath.Abs(path)
 			if err != nil {
 				t.Fatal(err)

@@ -75,7 +75,8 @@ func theCoordinator() int {
 // The manifests are applied as they are. The coordinator is a pod without any capability,
 // with what the Role grants.
 func TestARunAsAJobOfKubernetesGoesOnInASecondPod(t *testing.T) {
-	needs.ClusterForMinutes(t, "makes an image with tare, and runs it twice")
+	needs.Cluster(t)
+	needs.LongForm(t, "makes an image with tare, and runs it twice")
 	h := aHome(t)
 	if _, err := clustertest.Account(t.Context(), t.TempDir()); err != nil { // the namespace, and who may do what there
 		t.Fatal(err)
@@ -187,7 +188,8 @@ func asAccount(t *testing.T) home {
 }
 
 func TestALadderOfRuntimeClassesOfKubernetesEndsAtTheLastThatIsThere(t *testing.T) {
-	needs.ClusterForMinutes(t, "runs a ladder")
+	needs.Cluster(t)
+	needs.LongForm(t, "runs a ladder")
 	h := asAccount(t)
 	p := h.tare(t, "explain", "asks", "--study", "job/runtimes.yaml", "--from", "runc", "--via", "gvisor", "--via", "ptrace", "--to", "kata", "--traced", "0", "--quiet")
 	status, output := p.end()

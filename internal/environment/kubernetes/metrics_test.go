@@ -83,7 +83,8 @@ func TestWindowsOfAnotherClockAreNotUsed(t *testing.T) {
 
 func TestAPodIsMeteredThroughTheMetricsAPI(t *testing.T) {
 	s := setUp(t)
-	needs.ClusterForMinutes(t, "windows of metrics-server take 15 seconds")
+	needs.Cluster(t)
+	needs.LongForm(t, "windows of metrics-server take 15 seconds")
 	p := s.environment(t, func(o *Options) { o.Usage = "metrics" })
 	state, findings := environment.Check(t.Context(), kind, &p.options)
 	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.Fix, "role-metrics.yaml") {

@@ -105,6 +105,9 @@ var cases = []aCase{
 	{"network closed", aClosedNetworkIsGone},
 }
 
+// ofManyStarts are cases that say of a nested environment what they say of the one inside.
+var ofManyStarts = []string{"io limit", "process limit", "limit ignored", "two at once", "instance names", "cancel"}
+
 type provider struct {
 	name, kind, options string
 	// setup makes what the provider needs of this machine (a double, a sshd) in
@@ -160,6 +163,9 @@ func TestEveryProviderDoesWhatAnInstancePromises(t *testing.T) {
 			s.first = first
 			for n, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
+					if s.nested() && slices.Contains(ofManyStarts, c.name) {
+						needs.LongForm(t, "each start boots a machine under emulation")
+					}
 					began := time.Now()
 					t.Cleanup(func() { rows[p.name][n] = outcome(t, time.Since(began)) })
 					c.run(t, s.own(t))

@@ -78,7 +78,8 @@ spec:
 // server that is away is waited for. A tare that was killed leaves its pods, and the run
 // is resumed.
 func TestKubernetesFaultsOfARun(t *testing.T) {
-	needs.ClusterForMinutes(t, "an API server is away for a minute")
+	needs.Cluster(t)
+	needs.LongForm(t, "an API server is away for a minute")
 	account := inCluster(t)
 	r := Begin(t, podStudy(t, account, []string{"runc: ", "struck: with: {pod: {seconds: 20}}"}, "", "", "{order: interleaved, blocks: 3}"))
 	table := []struct {

@@ -77,15 +77,18 @@ func Cluster(t testing.TB) string {
 	return folder
 }
 
-// ClusterForMinutes skips the test in the short form of make test-kubernetes: it takes long,
-// for the reason given.
-func ClusterForMinutes(t testing.TB, why string) {
+// LongForm skips the test in the short form of make test and make test-kubernetes, which
+// CI runs at each change: it takes minutes, for the reason given.
+func LongForm(t testing.TB, why string) {
 	t.Helper()
-	Cluster(t)
-	if os.Getenv("TARE_TEST_CLUSTER_SHORT") != "" {
-		t.Skipf("needs the long form: make test-kubernetes: %s", why)
+	short(t, "minutes: "+why)
+	if ShortForm() {
+		t.Skipf("needs the long form: %s", why)
 	}
 }
+
+// ShortForm reports whether the tests run in their short form (SHORT=1).
+func ShortForm() bool { return os.Getenv("TARE_TEST_SHORT") != "" }
 
 // Working skips the test if an attempt to use something of this machine failed:
 // a mount, a device, an engine. The reason is the error of the attempt.
