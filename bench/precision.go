@@ -50,10 +50,9 @@ func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(directory)
-	type key struct{ workload, metric, environment string }
-	ratios := make([]map[key][]float64, len(precisionDesigns))
+	ratios := make([]map[subject.Figure][]float64, len(precisionDesigns))
 	took := make([]map[string]time.Duration, len(precisionDesigns))
-	var keys []key
+	var keys []subject.Figure
 	for n := range precisionSessions * len(precisionDesigns) {
 		design := (n + n/len(precisionDesigns)) % len(precisionDesigns)
 		out := filepath.Join(directory, fmt.Sprint(n))
@@ -69,7 +68,7 @@ func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
 			return nil, err
 		}
 		if ratios[design] == nil {
-			ratios[design], took[design] = map[key][]float64{}, map[string]time.Duration{}
+			ratios[design], took[design] = map[subject.Figure][]float64{}, map[string]time.Duration{}
 		}
 		for _, w := range r.Plan.Workloads {
 			took[design][w.Name] += rundir.Elapsed(slices.DeleteFunc(slices.Clone(r.Trials), func(t rundir.Trial) bool { return t.Workload != w.Name }))
@@ -77,9 +76,10 @@ func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
 				if !m.Primary {
 					continue
 				}
-				logs := verdicts.LogsOf(r.Plan, r.Trials, subject.Place{Workload: w.Name}.Of(m.Name))
+				of := subject.Place{Workload: w.Name}.Of(m.Name)
+				logs := verdicts.LogsOf(r.Plan, r.Trials, of)
 				for _, environment := range []string{"native", "docker"} {
-					k := key{w.Name, m.Name, environment}
+					k := of.In(environment)
 					if !slices.Contains(keys, k) {
 						keys = append(keys, k)
 					}
@@ -97,11 +97,11 @@ func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
 		var sd, seconds [2]float64
 		for design := range precisionDesigns {
 			n := float64(len(ratios[design][k]))
-			sd[design], seconds[design] = stat.StdDev(ratios[design][k], nil), took[design][k.workload].Seconds()/n
+			sd[design], seconds[design] = stat.StdDev(ratios[design][k], nil), took[design][k.Workload].Seconds()/n
 		}
 		gain := sd[1] / sd[0] * math.Sqrt(seconds[1]/seconds[0])
 		all = append(all, gain)
-		rows = append(rows, row{fmt.Sprintf("standard deviation of a block at equal machine time, `%s` over `%s`: %s, %s in %s", precisionDesigns[1], precisionDesigns[0], k.workload, k.metric, k.environment),
+		rows = append(rows, row{fmt.Sprintf("standard deviation of a block at equal machine time, `%s` over `%s`: %s, %s in %s", precisionDesigns[1], precisionDesigns[0], k.Workload, k.Metric, k.Environment),
 			"≤ 1/2", fmt.Sprintf("%.2f (%.1f%% in %.1f s over %.1f%% in %.1f s)", gain, 100*sd[1], seconds[1], 100*sd[0], seconds[0]), verdict(gain <= .5)})
 	}
 	slices.Sort(all)

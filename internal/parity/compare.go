@@ -93,7 +93,11 @@ func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, str
 	for key := range other.Facts {
 		keys[key] = true
 	}
-	index := map[[2]string]int{}
+	type kind struct {
+		finding string
+		class   Class
+	}
+	index := map[kind]int{}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		x, y := base.fact(key), other.fact(key)
 		rule := m.rule(key)
@@ -110,7 +114,7 @@ func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, str
 		}
 		d := Difference{Fact: key, Baseline: readable(p), Environment: readable(q), Set: rule.Compare == compareSet}
 		f := m.finding(rule, d)
-		at := [2]string{f.Finding, string(f.Class)}
+		at := kind{f.Finding, f.Class}
 		i, seen := index[at]
 		if !seen {
 			i = len(c.Findings)

@@ -24,7 +24,7 @@ func writeEverything(directory string) {
 	defer w.Close()
 	trial := Trial{Block: 1, Environment: "native", Workload: "w", Status: OK}
 	_ = w.KeepFingerprint(parity.Fingerprint{Environment: "native", Workload: "w"})
-	_, _ = w.KeepFile("w", "native", "file", []byte("new"))
+	_, _ = w.KeepFile(trial.Cell(), "file", []byte("new"))
 	raw := w.Keep(trial, "driver.stdout")
 	_, _ = raw.Write([]byte("new"))
 	_, _, _ = raw.Close()

@@ -58,14 +58,3 @@ func loadFingerprints(directory string) (list []parity.Fingerprint, err error) {
 	sortFingerprints(list)
 	return list, err
 }
-
-// Fingerprint returns that of an environment with a workload, if one was taken; in a run
-// over nodes that on the first of them.
-func (r *Run) Fingerprint(environment, workload string) (parity.Fingerprint, bool) {
-	for _, f := range r.Fingerprints {
-		if f.Environment == environment && f.Workload == workload {
-			return f, true
-		}
-	}
-	return parity.Fingerprint{}, false
-}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"tare/internal/subject"
 )
 
 // Import has the facts about an imported run, whose values come from existing
@@ -64,10 +66,10 @@ type Source struct {
 
 // KeepFile writes a file of raw output below raw/imported. A file of the same name
 // that exists already is kept, and the new one gets a number.
-func (w *Writer) KeepFile(workload, environment, name string, data []byte) (Raw, error) {
+func (w *Writer) KeepFile(of subject.Cell, name string, data []byte) (Raw, error) {
 	sum := sha256.Sum256(data)
 	raw := Raw{Name: name, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data))}
-	directory := filepath.Join(RawDirectory, "imported", fileName(workload), fileName(environment))
+	directory := filepath.Join(RawDirectory, "imported", fileName(of.Workload), fileName(of.Environment))
 	raw.Path = filepath.Join(directory, fileName(name))
 	for again := 2; ; again++ {
 		_, err := os.Lstat(filepath.Join(w.Directory, raw.Path))

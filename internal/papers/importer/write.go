@@ -11,6 +11,7 @@ import (
 	"tare/internal/linux/private"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // Options say where an import goes.
@@ -194,7 +195,7 @@ func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, 
 	files := w.Manifest.Import.Files[len(w.Manifest.Import.Files)-len(b.files):]
 	at := 0
 	for i, c := range b.contents {
-		raw, err := w.KeepFile(c.batch.Workload, c.Environment, filepath.Base(c.Path), c.data)
+		raw, err := w.KeepFile(subject.Cell{Environment: c.Environment, Workload: c.batch.Workload}, filepath.Base(c.Path), c.data)
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", c.Path, err)
 		}
@@ -205,7 +206,7 @@ func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, 
 		}
 	}
 	if r.Source != nil {
-		raw, err := w.KeepFile("manifest", "", filepath.Base(r.Origin), r.Source)
+		raw, err := w.KeepFile(subject.Cell{Workload: "manifest"}, filepath.Base(r.Origin), r.Source)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"tare/internal/base/quantity"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 	"tare/internal/workload"
 )
@@ -389,14 +390,14 @@ func TestABlockRunsWhatIsLiveOnce(t *testing.T) {
 			startup[w.Name], fresh[w.Name] = w.Pack.Startup && w.Fresh != "trial", w.Fresh
 		}
 		type key struct {
-			block                        int
-			environment, workload, level string
+			block int
+			subject.Cell
 		}
 		seen, positions := map[key]bool{}, map[[2]int]bool{}
 		others := map[[3]any]bool{} // block, environment, lifetime: a shared instance has run something
 		shared := map[int][]string{}
 		for _, trial := range play(t, schedule(t, p), worlds(t)()) {
-			k := key{trial.Block, trial.Environment, trial.Workload, trial.Level}
+			k := key{trial.Block, trial.Cell()}
 			at := [2]int{trial.Block, trial.Position}
 			if seen[k] || positions[at] {
 				t.Fatalf("%+v comes twice", trial)
