@@ -150,8 +150,8 @@ while read -r phase package part run; do
 	running=$((running + 1))
 done <scripts/test-phases
 limit 1
-# CI builds a cluster meanwhile.
-[ ! -e build/cluster/bin/.lock ] || flock build/cluster/bin/.lock true
+# CI runs the tests of a cluster meanwhile.
+[ ! -e build/cluster/.lock ] || flock build/cluster/.lock true
 while read -r phase package part run; do
 	if [ "$phase" != alone ] || ! asked "$package"; then continue; fi
 	job "$package" "$part" "$run" >>"$all" || status=1

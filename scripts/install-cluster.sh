@@ -12,7 +12,7 @@ set -euo pipefail
 [ $# -eq 1 ] || { sed -n '7s/^# *//p' "$0" >&2; exit 2; }
 mkdir -p "$1"
 bin=$(cd "$1" && pwd)
-# Of two at once the second waits. Tests that measure wait for it too.
+# Of two at once the second waits.
 exec 8>"$bin/.lock"
 flock 8
 cd "$(dirname "$0")/.."
