@@ -98,11 +98,15 @@ type problem struct{ error }
 
 func fail(format string, args ...any) { panic(problem{fmt.Errorf(format, args...)}) }
 
-// caught is the problem that ends what is done; nil if none does.
+// caught is the problem that ends what is done; nil if none does. Other panics go on.
 func caught(do func()) (err error) {
 	defer func() {
-		if p, is := recover().(problem); is {
+		switch p := recover().(type) {
+		case nil:
+		case problem:
 			err = p.error
+		default:
+			panic(p)
 		}
 	}()
 	do()
