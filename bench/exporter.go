@@ -21,44 +21,37 @@ type exporter struct{ commands []*exec.Cmd }
 // startExporter starts both on free ports. It returns nil and the reason if one of
 // them does not start.
 func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
+	e := &exporter{}
+	if err := caught(func() { e.start(ctx, s) }); err != nil {
+		e.stop()
+		return nil, err.Error()
+	}
+	return e, ""
+}
+
+func (e *exporter) start(ctx context.Context, s *session) {
 	ports := [2]string{}
 	for n := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err.Error()
-		}
+		l := must(net.Listen("tcp", "127.0.0.1:0"))
 		ports[n] = l.Addr().String()
 		l.Close()
 	}
-	directory, err := s.owner.Directory("prometheus")
-	if err != nil {
-		return nil, err.Error()
-	}
+	directory := must(s.owner.Directory("prometheus"))
 	config := fmt.Sprintf("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs:\n  - job_name: node\n    static_configs: [{targets: [%q]}]\n", ports[0])
 	file := filepath.Join(directory, "prometheus.yml")
-	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
-		return nil, err.Error()
-	}
-	e := &exporter{}
+	check(os.WriteFile(file, []byte(config), 0o644))
 	for _, argv := range [][]string{
 		{"prometheus-node-exporter", "--web.listen-address=" + ports[0]},
 		{"prometheus", "--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(directory, "data"), "--web.listen-address=" + ports[1]},
 	} {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			e.stop()
-			return nil, err.Error()
-		}
+		check(cmd.Start())
 		e.commands = append(e.commands, cmd)
 	}
 	for _, address := range ports {
-		if err := answering(ctx, address); err != nil {
-			e.stop()
-			return nil, err.Error()
-		}
+		check(answering(ctx, address))
 	}
-	return e, ""
 }
 
 // answering waits until an address accepts connections.
@@ -90,33 +83,21 @@ func (e *exporter) stop() {
 // share is the CPU time of both during one window, as a share of a core. They also
 // run during the windows of tare's sampler, so both sides have the same
 // background.
-func (e *exporter) share(ctx context.Context) (float64, error) {
-	used := func() (sum float64, err error) {
+func (e *exporter) share(ctx context.Context) float64 {
+	used := func() (sum float64) {
 		for _, c := range e.commands {
-			p, err := procfs.NewProc(c.Process.Pid)
-			if err != nil {
-				return 0, err
-			}
-			stat, err := p.Stat()
-			if err != nil {
-				return 0, err
-			}
-			sum += stat.CPUTime()
+			sum += must(must(procfs.NewProc(c.Process.Pid)).Stat()).CPUTime()
 		}
-		return sum, nil
+		return sum
 	}
-	before, err := used()
-	if err != nil {
-		return 0, err
-	}
+	before := used()
 	began := time.Now()
 	select {
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		check(ctx.Err())
 	case <-time.After(window):
 	}
-	after, err := used()
-	return (after - before) / time.Since(began).Seconds(), err
+	return (used() - before) / time.Since(began).Seconds()
 }
 
 // ownCPU is the CPU time of this process.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -19,7 +18,7 @@ const fingerprints = 15
 // measureFingerprint measures the time of the fingerprint of one instance with a
 // server, which a run takes once for each environment and workload. The
 // environments are interleaved.
-func measureFingerprint(ctx context.Context, s *session) (rows []row, err error) {
+func measureFingerprint(ctx context.Context, s *session) (rows []row) {
 	const target = "≤ 300 ms"
 	type subject struct {
 		what    string
@@ -29,23 +28,14 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 	var subjects []*subject
 	for _, kind := range []string{"native", "docker", "gvisor", "oci", "bubblewrap"} {
 		what := "fingerprint of one instance: " + kind
-		env, missing, failed := s.environment(ctx, kind, "{}", s.image)
-		if failed != nil {
-			return nil, failed
-		}
+		env, missing := s.environment(ctx, kind, "{}", s.image)
 		if missing != "" {
 			rows = append(rows, row{what, target, "not measured: " + missing, "?"})
 			continue
 		}
-		i, failed := env.Start(ctx, environment.Request{Name: "fingerprint-" + kind, Owner: s.owner, Image: s.image, Console: io.Discard})
-		if failed != nil {
-			return nil, failed
-		}
-		defer func() { err = errors.Join(err, i.Stop(context.WithoutCancel(ctx))) }()
-		server, failed := i.Agent().Start(ctx, agent.Command{Argv: []string{"/bin/sh", "-c", "exec sleep 3600"}, Stdout: io.Discard, Stderr: io.Discard})
-		if failed != nil {
-			return nil, failed
-		}
+		i := must(env.Start(ctx, environment.Request{Name: "fingerprint-" + kind, Owner: s.owner, Image: s.image, Console: io.Discard}))
+		defer func() { check(i.Stop(context.WithoutCancel(ctx))) }()
+		server := must(i.Agent().Start(ctx, agent.Command{Argv: []string{"/bin/sh", "-c", "exec sleep 3600"}, Stdout: io.Discard, Stderr: io.Discard}))
 		subjects = append(subjects, &subject{what: what, of: fingerprint.Subject{
 			Instance: i, Env: s.image.Env, Servers: []fingerprint.Server{{Name: "server", Role: "server", PID: server.PID()}},
 			Drivers: []fingerprint.Driver{{Role: "driver", Words: []string{"/bin/bash"}}}, Paths: []string{"/data/pages"},
@@ -56,7 +46,7 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 		for _, one := range subjects {
 			began := time.Now()
 			if _, err := fingerprint.Facts(ctx, one.of); err != nil {
-				return nil, fmt.Errorf("%s: %w", one.what, err)
+				check(fmt.Errorf("%s: %w", one.what, err))
 			}
 			one.seconds = append(one.seconds, time.Since(began).Seconds())
 		}
@@ -65,5 +55,5 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row, err error)
 		median, most := stats.Quantile(one.seconds, 0.5), stats.Quantile(one.seconds, 1)
 		rows = append(rows, row{one.what, target, fmt.Sprintf("median %.0f ms, maximum of %d: %.0f ms", 1e3*median, fingerprints, 1e3*most), verdict(median <= 0.3)})
 	}
-	return rows, nil
+	return rows
 }

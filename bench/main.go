@@ -7,7 +7,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -64,16 +63,46 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *tare, *home, *out, *only, *pairs); err != nil {
+	if err := caught(func() { run(ctx, *tare, *home, *out, *only, *pairs) }); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
+// failure is an error that ends the program. What was started ends on the way, by deferred
+// calls.
+type failure struct{ error }
+
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+// caught is the error that ends what is done; nil if none does.
+func caught(do func()) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.error
+		default:
+			panic(p)
+		}
+	}()
+	do()
+	return nil
+}
+
 // parts are the measurements, in the order of the page.
 var parts = []struct {
 	name    string
-	measure func(context.Context, *session) ([]row, error)
+	measure func(context.Context, *session) []row
 	madeUp  bool // nothing is started, so that no image is needed
 }{
 	{"starts", measureStarts, false},
@@ -88,21 +117,13 @@ var parts = []struct {
 	{"precision", measurePrecision, false},
 }
 
-func run(ctx context.Context, tare, home, out, only string, pairs int) (err error) {
+func run(ctx context.Context, tare, home, out, only string, pairs int) {
 	s := &session{pairs: pairs, log: os.Stderr}
-	if s.tare, err = filepath.Abs(tare); err != nil {
-		return err
-	}
-	if s.home, err = filepath.Abs(home); err != nil {
-		return err
-	}
-	if s.owner, err = cleanup.Open(s.home); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.owner.Close()) }()
-	if s.store, err = image.Open(filepath.Join(s.home, "images")); err != nil {
-		return err
-	}
+	s.tare = must(filepath.Abs(tare))
+	s.home = must(filepath.Abs(home))
+	s.owner = must(cleanup.Open(s.home))
+	defer func() { check(s.owner.Close()) }()
+	s.store = must(image.Open(filepath.Join(s.home, "images")))
 	began := time.Now()
 	var rows []row
 	for _, p := range parts {
@@ -110,23 +131,19 @@ func run(ctx context.Context, tare, home, out, only string, pairs int) (err erro
 			continue
 		}
 		if s.image == nil && !p.madeUp {
-			if s.image, err = s.get(ctx, &recipe.Recipe{}); err != nil {
-				return err
-			}
+			s.image = s.get(ctx, &recipe.Recipe{})
 		}
 		fmt.Fprintln(s.log, "measuring", p.name)
-		more, err := p.measure(ctx, s)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+		if err := caught(func() { rows = append(rows, p.measure(ctx, s)...) }); err != nil {
+			check(fmt.Errorf("%s: %w", p.name, err))
 		}
-		rows = append(rows, more...)
 	}
 	page := s.page(rows, began)
 	if only != "" {
-		_, err = os.Stdout.Write(page)
-		return err
+		must(os.Stdout.Write(page))
+		return
 	}
-	return os.WriteFile(out, page, 0o644)
+	check(os.WriteFile(out, page, 0o644))
 }
 
 func (s *session) page(rows []row, began time.Time) []byte {

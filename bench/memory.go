@@ -19,69 +19,48 @@ import (
 
 // measureMemory reads the agent's memory in an instance, where it is process 1, and
 // tare's own over a small run.
-func measureMemory(ctx context.Context, s *session) ([]row, error) {
-	i, err := s.started(ctx, "docker", s.image, "memory")
-	if err != nil {
-		return nil, err
-	}
+func measureMemory(ctx context.Context, s *session) []row {
+	i := s.started(ctx, "docker", s.image, "memory")
 	text, err := i.Agent().ReadFile(ctx, "/proc/1/status", 0)
-	if err = errors.Join(err, i.Stop(ctx)); err != nil {
-		return nil, err
-	}
+	check(errors.Join(err, i.Stop(ctx)))
 	var kib float64
 	for _, line := range strings.Split(string(text), "\n") {
 		if strings.HasPrefix(line, "VmRSS:") {
 			_, _ = fmt.Sscanf(strings.TrimPrefix(line, "VmRSS:"), "%f", &kib)
 		}
 	}
-	used, err := s.command(ctx, "run", "quick", "--only", "docker,redis,nginx,startup", "--blocks", "2", "--quiet", "--out", filepath.Join(s.home, "memory-run"))
-	if err != nil {
-		return nil, err
-	}
+	used := s.command(ctx, "run", "quick", "--only", "docker,redis,nginx,startup", "--blocks", "2", "--quiet", "--out", filepath.Join(s.home, "memory-run"))
 	defer os.RemoveAll(filepath.Join(s.home, "memory-run"))
 	return []row{
 		{"resident memory of the idle agent", "≤ 20 MB", fmt.Sprintf("%.1f MB", kib/1e3*1.024), verdict(kib*1024 <= 20e6)},
 		{"peak resident memory of tare during a run", "≤ 100 MB", fmt.Sprintf("%.1f MB", peakMiB(used)*1.048576), verdict(peakMiB(used)*1.048576 <= 100)},
-	}, nil
+	}
 }
 
 // measureJournal measures the time to compute a verdict table from ten thousand
 // trials, and to write the page of the run.
-func measureJournal(ctx context.Context, s *session) ([]row, error) {
+func measureJournal(ctx context.Context, s *session) []row {
 	directory := filepath.Join(s.home, "journal-run")
-	if err := os.RemoveAll(directory); err != nil {
-		return nil, err
-	}
+	check(os.RemoveAll(directory))
 	defer os.RemoveAll(directory)
-	trials, err := writeJournal(directory)
-	if err != nil {
-		return nil, err
-	}
+	trials := writeJournal(directory)
 	began := time.Now()
-	used, err := s.command(ctx, "report", directory, "--format", "text")
+	used := s.command(ctx, "report", directory, "--format", "text")
 	took := time.Since(began)
-	if err != nil {
-		return nil, err
-	}
 	mb := peakMiB(used) * 1.048576
 	rows := []row{{fmt.Sprintf("verdict table from a journal of %d trials", trials), "1 s, 200 MB",
 		fmt.Sprintf("%.2f s, %.0f MB", took.Seconds(), mb), verdict(took <= time.Second && mb <= 200)}}
 	began = time.Now()
-	if used, err = s.command(ctx, "report", directory, "--format", "html"); err != nil {
-		return nil, err
-	}
+	used = s.command(ctx, "report", directory, "--format", "html")
 	took, mb = time.Since(began), peakMiB(used)*1.048576
-	page, err := os.Stat(filepath.Join(directory, "report.html"))
-	if err != nil {
-		return nil, err
-	}
+	page := must(os.Stat(filepath.Join(directory, "report.html")))
 	return append(rows, row{fmt.Sprintf("HTML report of %d trials", trials), "2 s, 300 MB",
-		fmt.Sprintf("%.2f s, %.0f MB; a page of %.1f MB", took.Seconds(), mb, float64(page.Size())/1e6), verdict(took <= 2*time.Second && mb <= 300)}), nil
+		fmt.Sprintf("%.2f s, %.0f MB; a page of %.1f MB", took.Seconds(), mb, float64(page.Size())/1e6), verdict(took <= 2*time.Second && mb <= 300)})
 }
 
 // writeJournal writes a run of 50 blocks, four environments and fifty cells, with
 // all fields of a trial of a real run.
-func writeJournal(directory string) (int, error) {
+func writeJournal(directory string) (count int) {
 	plan := &study.Plan{Format: 1, Study: "ten thousand trials", Name: "many", Baseline: "native", Seed: 1,
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"}}
 	facts := map[string]rundir.EnvironmentFacts{}
@@ -94,18 +73,10 @@ func writeJournal(directory string) (int, error) {
 			Pack: workload.Pack{Name: "w", Title: "w", Metrics: []workload.Metric{
 				{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency", Unit: "ms", Better: "lower"}, {Name: "cpu_per_kop", Unit: "s/kop", Better: "lower"}}}})
 	}
-	w, err := rundir.Create(directory, plan, rundir.Manifest{Run: "many", Environments: facts})
-	if err != nil {
-		return 0, err
-	}
-	if err := w.Close(); err != nil {
-		return 0, err
-	}
+	w := must(rundir.Create(directory, plan, rundir.Manifest{Run: "many", Environments: facts}))
+	check(w.Close())
 	// Written without the sync for each line, which is not part of the measurement.
-	file, err := os.Create(filepath.Join(directory, "journal.jsonl"))
-	if err != nil {
-		return 0, err
-	}
+	file := must(os.Create(filepath.Join(directory, "journal.jsonl")))
 	defer file.Close()
 	lines := json.NewEncoder(file)
 	x := uint64(1)
@@ -113,7 +84,6 @@ func writeJournal(directory string) (int, error) {
 		x = x*6364136223846793005 + 1442695040888963407
 		return 1 + float64(x>>40)/float64(1<<24)/10
 	}
-	count := 0
 	for block := 1; block <= 50; block++ {
 		for e, environment := range plan.Environments {
 			for n, work := range plan.Workloads {
@@ -124,14 +94,12 @@ func writeJournal(directory string) (int, error) {
 				for _, name := range []string{"driver.stdout", "driver.stderr"} {
 					t.Raw = append(t.Raw, rundir.Raw{Name: name, Path: fmt.Sprintf("raw/block-%03d/%s.%s/%s", block, environment.Name, work.Name, name), SHA256: fmt.Sprintf("%064x", count), Bytes: 900})
 				}
-				if err := lines.Encode(t); err != nil {
-					return 0, err
-				}
+				check(lines.Encode(t))
 				count++
 			}
 		}
 	}
-	return count, nil
+	return count
 }
 
 func madeUpUsage() *usage.Usage {

@@ -35,41 +35,31 @@ metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
 
 // measureOwnTime reads from a journal the time that tare spent on each trial, without
 // the start of the environment and the workload.
-func measureOwnTime(ctx context.Context, s *session) ([]row, error) {
-	directory, err := os.MkdirTemp(s.home, "own-")
-	if err != nil {
-		return nil, err
-	}
+func measureOwnTime(ctx context.Context, s *session) []row {
+	directory := must(os.MkdirTemp(s.home, "own-"))
 	defer os.RemoveAll(directory)
 	for name, text := range map[string]string{"own.yaml": ownStudy, "nothing.yaml": nothingPack} {
-		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o644); err != nil {
-			return nil, err
-		}
+		check(os.WriteFile(filepath.Join(directory, name), []byte(text), 0o644))
 	}
 	out := filepath.Join(directory, "run")
-	if _, err := s.command(ctx, "run", filepath.Join(directory, "own.yaml"), "--quiet", "--out", out); err != nil {
-		return nil, err
-	}
-	r, err := rundir.Open(out)
-	if err != nil {
-		return nil, err
-	}
+	s.command(ctx, "run", filepath.Join(directory, "own.yaml"), "--quiet", "--out", out)
+	r := must(rundir.Open(out))
 	own := lists.Map(r.Trials, func(t rundir.Trial) float64 { return t.OwnSeconds * 1e3 })
 	slices.Sort(own)
 	median := stats.Median(own)
 	return []row{{"overhead of tare per trial, without the environment's start and the workload", "≤ 30 ms",
-		fmt.Sprintf("median %.1f ms, 95%% of %d trials below %.1f ms, maximum %.1f ms", median, len(own), stats.Quantile(own, .95), own[len(own)-1]), verdict(stats.Quantile(own, .95) <= 30)}}, nil
+		fmt.Sprintf("median %.1f ms, 95%% of %d trials below %.1f ms, maximum %.1f ms", median, len(own), stats.Quantile(own, .95), own[len(own)-1]), verdict(stats.Quantile(own, .95) <= 30)}}
 }
 
 // command runs tare on the session's home and returns its resource usage.
-func (s *session) command(ctx context.Context, args ...string) (*os.ProcessState, error) {
+func (s *session) command(ctx context.Context, args ...string) *os.ProcessState {
 	cmd := exec.CommandContext(ctx, s.tare, append([]string{"--home", s.home}, args...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("tare %v: %w: %s", args, err, out.Bytes())
+		check(fmt.Errorf("tare %v: %w: %s", args, err, out.Bytes()))
 	}
-	return cmd.ProcessState, nil
+	return cmd.ProcessState
 }
 
 // The command that both measure: CPU work of some tenths of a second.
@@ -79,38 +69,33 @@ const hyperfineRuns = 15
 
 // measureAgainstHyperfine measures one native command with tare bench and
 // hyperfine, alternately.
-func measureAgainstHyperfine(ctx context.Context, s *session) ([]row, error) {
+func measureAgainstHyperfine(ctx context.Context, s *session) []row {
 	if _, err := exec.LookPath("hyperfine"); err != nil {
-		return []row{{"`tare bench` vs hyperfine", "within 1%; ≤ 1.1 times", "not measured: hyperfine is not installed", "?"}}, nil
+		return []row{{"`tare bench` vs hyperfine", "within 1%; ≤ 1.1 times", "not measured: hyperfine is not installed", "?"}}
 	}
 	type export struct {
 		Results []struct{ Mean, Median float64 }
 	}
-	read := func(path string) (float64, error) {
+	read := func(path string) float64 {
 		var e export
-		data, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(data, &e)
+		check(json.Unmarshal(must(os.ReadFile(path)), &e))
+		if len(e.Results) != 1 {
+			check(fmt.Errorf("%s has %d results", path, len(e.Results)))
 		}
-		if err != nil || len(e.Results) != 1 {
-			return 0, fmt.Errorf("%s: %v", path, err)
-		}
-		return e.Results[0].Median, nil
+		return e.Results[0].Median
 	}
 	var estimates, totals []float64
 	file := filepath.Join(s.home, "export.json")
 	defer os.Remove(file)
-	sides := []func() error{
-		func() error {
-			_, err := s.command(ctx, append([]string{"bench", "-q", "--env", "native", "--runs", fmt.Sprint(hyperfineRuns), "--export-json", file, "--"}, timed...)...)
-			return err
+	sides := []func(){
+		func() {
+			s.command(ctx, append([]string{"bench", "-q", "--env", "native", "--runs", fmt.Sprint(hyperfineRuns), "--export-json", file, "--"}, timed...)...)
 		},
-		func() error {
+		func() {
 			out, err := exec.CommandContext(ctx, "hyperfine", "-N", "--style", "none", "--runs", fmt.Sprint(hyperfineRuns), "--export-json", file, `sh -c "`+timed[2]+`"`).CombinedOutput()
 			if err != nil {
-				return fmt.Errorf("hyperfine: %w: %s", err, out)
+				check(fmt.Errorf("hyperfine: %w: %s", err, out))
 			}
-			return nil
 		},
 	}
 	for n := range 10 {
@@ -118,14 +103,9 @@ func measureAgainstHyperfine(ctx context.Context, s *session) ([]row, error) {
 		for k := range 2 {
 			side := (n + k) % 2
 			began := time.Now()
-			if err := sides[side](); err != nil {
-				return nil, err
-			}
+			sides[side]()
 			took[side] = time.Since(began).Seconds()
-			var err error
-			if medians[side], err = read(file); err != nil {
-				return nil, err
-			}
+			medians[side] = read(file)
 		}
 		estimates, totals = append(estimates, math.Log(medians[0]/medians[1])), append(totals, math.Log(took[0]/took[1]))
 	}
@@ -136,7 +116,7 @@ func measureAgainstHyperfine(ctx context.Context, s *session) ([]row, error) {
 			fmt.Sprintf("%+.2f%% [%+.2f, %+.2f]; %s", 100*math.Expm1(e.Estimate), 100*math.Expm1(e.Low), 100*math.Expm1(e.High), detail), verdict(math.Abs(math.Expm1(e.Estimate)) <= .01)},
 		{"`tare bench` vs hyperfine: total time for the same number of runs", "≤ 1.1 times",
 			fmt.Sprintf("%.3f [%.3f, %.3f]", math.Exp(t.Estimate), math.Exp(t.Low), math.Exp(t.High)), verdict(math.Exp(t.Estimate) <= 1.1)},
-	}, nil
+	}
 }
 
 func peakMiB(p *os.ProcessState) float64 {

@@ -44,11 +44,8 @@ const (
 // measurePrecision compares the standard deviation of a block's log ratio in one
 // order with that in another, at equal machine time: with the time that a block of
 // this workload takes, the deviation falls as its square root.
-func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
-	directory, err := os.MkdirTemp(s.home, "precision-")
-	if err != nil {
-		return nil, err
-	}
+func measurePrecision(ctx context.Context, s *session) (rows []row) {
+	directory := must(os.MkdirTemp(s.home, "precision-"))
 	defer os.RemoveAll(directory)
 	ratios := make([]map[subject.Figure][]float64, len(precisionDesigns))
 	took := make([]map[string]time.Duration, len(precisionDesigns))
@@ -57,16 +54,9 @@ func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
 		design := (n + n/len(precisionDesigns)) % len(precisionDesigns)
 		out := filepath.Join(directory, fmt.Sprint(n))
 		study := out + ".yaml"
-		if err := os.WriteFile(study, fmt.Appendf(nil, precisionStudy, precisionBlocks, precisionDesigns[design]), 0o644); err != nil {
-			return nil, err
-		}
-		if _, err := s.command(ctx, "run", study, "--quiet", "--out", out); err != nil {
-			return nil, err
-		}
-		r, err := rundir.Open(out)
-		if err != nil {
-			return nil, err
-		}
+		check(os.WriteFile(study, fmt.Appendf(nil, precisionStudy, precisionBlocks, precisionDesigns[design]), 0o644))
+		s.command(ctx, "run", study, "--quiet", "--out", out)
+		r := must(rundir.Open(out))
 		if ratios[design] == nil {
 			ratios[design], took[design] = map[subject.Figure][]float64{}, map[string]time.Duration{}
 		}
@@ -105,5 +95,5 @@ func measurePrecision(ctx context.Context, s *session) (rows []row, err error) {
 			"≤ 1/2", fmt.Sprintf("%.2f (%.1f%% in %.1f s over %.1f%% in %.1f s)", gain, 100*sd[1], seconds[1], 100*sd[0], seconds[0]), verdict(gain <= .5)})
 	}
 	slices.Sort(all)
-	return append(rows, row{"the same, median of all", "≤ 1/3", fmt.Sprintf("%.2f", stats.Median(all)), verdict(stats.Median(all) <= 1./3)}), nil
+	return append(rows, row{"the same, median of all", "≤ 1/3", fmt.Sprintf("%.2f", stats.Median(all)), verdict(stats.Median(all) <= 1./3)})
 }

@@ -55,56 +55,39 @@ var drivenBy = []driven{
 // readings per second with that without it, in pairs of random order. Both sides use
 // the same instance, since the sampler does not cause differences between
 // instances.
-func measureSampler(ctx context.Context, s *session) (rows []row, err error) {
-	img, err := s.get(ctx, &recipe.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
-	if err != nil {
-		return nil, err
-	}
+func measureSampler(ctx context.Context, s *session) (rows []row) {
+	img := s.get(ctx, &recipe.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
 	for _, d := range drivenBy {
-		r, err := s.watched(ctx, img, d)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.name, err)
+		if err := caught(func() { rows = append(rows, s.watched(ctx, img, d)) }); err != nil {
+			check(fmt.Errorf("%s: %w", d.name, err))
 		}
-		rows = append(rows, r)
 	}
-	return rows, nil
+	return rows
 }
 
-func (s *session) watched(ctx context.Context, img *image.Image, d driven) (_ row, err error) {
-	i, err := s.started(ctx, "docker", img, "sampler-"+d.name)
-	if err != nil {
-		return row{}, err
-	}
-	defer func() { err = errors.Join(err, i.Stop(ctx)) }()
-	if _, err := i.Agent().Start(ctx, agent.Command{Argv: d.server, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
-		return row{}, err
-	}
-	if _, err := i.Agent().Await(ctx, d.ready); err != nil {
-		return row{}, err
-	}
-	rate := func(on bool) (float64, error) {
+func (s *session) watched(ctx context.Context, img *image.Image, d driven) row {
+	i := s.started(ctx, "docker", img, "sampler-"+d.name)
+	defer func() { check(i.Stop(ctx)) }()
+	must(i.Agent().Start(ctx, agent.Command{Argv: d.server, Stdout: io.Discard, Stderr: io.Discard}))
+	must(i.Agent().Await(ctx, d.ready))
+	rate := func(on bool) float64 {
 		if on {
 			defer environment.Meter(i, usage.Options{}).Stop()
 		}
 		var out bytes.Buffer
-		exit, err := i.Agent().Run(ctx, agent.Command{Argv: d.driver, Stdout: &out, Stderr: io.Discard})
-		if err != nil {
-			return 0, err
-		}
+		exit := must(i.Agent().Run(ctx, agent.Command{Argv: d.driver, Stdout: &out, Stderr: io.Discard}))
 		found := d.rate.FindSubmatch(out.Bytes())
 		if !exit.OK() || found == nil {
-			return 0, fmt.Errorf("%s ended with %d and printed %q", d.driver[0], exit.Code, out.Bytes())
+			check(fmt.Errorf("%s ended with %d and printed %q", d.driver[0], exit.Code, out.Bytes()))
 		}
-		return strconv.ParseFloat(string(found[1]), 64)
+		return must(strconv.ParseFloat(string(found[1]), 64))
 	}
 	var logs []float64
 	for n := -1; n < d.pairs; n++ { // the first pair warms both up
 		var rates [2]float64 // off, on
 		first := rand.IntN(2)
 		for _, side := range []int{first, 1 - first} {
-			if rates[side], err = rate(side == 1); err != nil {
-				return row{}, err
-			}
+			rates[side] = rate(side == 1)
 		}
 		if n >= 0 {
 			logs = append(logs, math.Log(rates[1]/rates[0]))
@@ -119,37 +102,30 @@ func (s *session) watched(ctx context.Context, img *image.Image, d driven) (_ ro
 	}
 	return row{fmt.Sprintf("throughput of %s in docker with the sampler at 10 Hz vs without", d.name), "equivalent within ±0.5%",
 		fmt.Sprintf("%s: %+.2f%% [%+.2f, %+.2f], for equivalence [%+.2f, %+.2f]; %d pairs in one instance", word,
-			100*math.Expm1(shown.Estimate), 100*math.Expm1(shown.Low), 100*math.Expm1(shown.High), 100*math.Expm1(eq.Low), 100*math.Expm1(eq.High), d.pairs), verdict(inside)}, nil
+			100*math.Expm1(shown.Estimate), 100*math.Expm1(shown.Low), 100*math.Expm1(shown.High), 100*math.Expm1(eq.Low), 100*math.Expm1(eq.High), d.pairs), verdict(inside)}
 }
 
 // started starts one instance of a kind with its default options.
-func (s *session) started(ctx context.Context, kind string, img *image.Image, name string) (environment.Instance, error) {
-	env, missing, err := s.environment(ctx, kind, "{}", img)
+func (s *session) started(ctx context.Context, kind string, img *image.Image, name string) environment.Instance {
+	env, missing := s.environment(ctx, kind, "{}", img)
 	if missing != "" {
-		err = errors.New(missing)
+		check(errors.New(missing))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return env.Start(ctx, environment.Request{Name: name, Owner: s.owner, Image: img, Console: io.Discard})
+	return must(env.Start(ctx, environment.Request{Name: name, Owner: s.owner, Image: img, Console: io.Discard}))
 }
 
 // environment prepares an environment of a kind with these options, or returns what
 // it lacks on this machine.
-func (s *session) environment(ctx context.Context, kind, with string, img *image.Image) (_ environment.Environment, missing string, err error) {
+func (s *session) environment(ctx context.Context, kind, with string, img *image.Image) (_ environment.Environment, missing string) {
 	registration, _ := environment.Lookup(kind)
 	options := registration.Options()
-	if err := json.Unmarshal([]byte(with), options); err != nil {
-		return nil, "", err
-	}
+	check(json.Unmarshal([]byte(with), options))
 	if state, findings := environment.Check(ctx, kind, options); state == environment.Missing {
-		return nil, findings[len(findings)-1].Reason, nil
+		return nil, findings[len(findings)-1].Reason
 	}
-	env, err := registration.New(options)
-	if err != nil {
-		return nil, "", err
-	}
-	return env, "", env.Prepare(ctx, img, func(line string) { fmt.Fprintln(s.log, line) })
+	env := must(registration.New(options))
+	check(env.Prepare(ctx, img, func(line string) { fmt.Fprintln(s.log, line) }))
+	return env, ""
 }
 
 // environments is the number of environments for which the overhead of the sampler
@@ -165,28 +141,22 @@ const (
 // measureSamplerCPU measures the CPU use of the sampler for ten environments with
 // busy servers, alternating with that of the node exporter and Prometheus at the
 // same rate.
-func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
-	img, err := s.get(ctx, &recipe.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
-	if err != nil {
-		return nil, err
-	}
+func measureSamplerCPU(ctx context.Context, s *session) []row {
+	img := s.get(ctx, &recipe.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
 	var instances []environment.Instance
 	defer func() {
+		var err error
 		for _, i := range instances {
 			err = errors.Join(err, i.Stop(context.WithoutCancel(ctx)))
 		}
+		check(err)
 	}()
 	for n := range environments {
-		i, err := s.started(ctx, "docker", img, fmt.Sprintf("sampled-%d", n))
-		if err != nil {
-			return nil, err
-		}
+		i := s.started(ctx, "docker", img, fmt.Sprintf("sampled-%d", n))
 		instances = append(instances, i)
 		// A server with ten requests per second. Its output is discarded in the
 		// instance, since this process would have to read it.
-		if _, err := i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' > /dev/null & exec redis-cli -r -1 -i 0.1 --no-raw ping > /dev/null"}, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
-			return nil, err
-		}
+		must(i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' > /dev/null & exec redis-cli -r -1 -i 0.1 --no-raw ping > /dev/null"}, Stdout: io.Discard, Stderr: io.Discard}))
 	}
 	exporter, why := startExporter(ctx, s)
 	if exporter != nil {
@@ -194,16 +164,10 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 	}
 	var ours, theirs, atEnds []float64
 	for range windows {
-		share, ends, err := samplerShare(ctx, instances)
-		if err != nil {
-			return nil, err
-		}
+		share, ends := samplerShare(ctx, instances)
 		ours, atEnds = append(ours, share), append(atEnds, ends.Seconds()*1e3)
 		if exporter != nil {
-			if share, err = exporter.share(ctx); err != nil {
-				return nil, err
-			}
-			theirs = append(theirs, share)
+			theirs = append(theirs, exporter.share(ctx))
 		}
 	}
 	percent := func(shares []float64) string {
@@ -214,14 +178,14 @@ func measureSamplerCPU(ctx context.Context, s *session) (_ []row, err error) {
 		comparison = "for comparison, the node exporter and a Prometheus that scrapes it at the same rate: " + percent(theirs)
 	}
 	return []row{{fmt.Sprintf("CPU of the sampler, %d environments at 10 Hz", environments), "< 0.5% of a core",
-		fmt.Sprintf("%s, and %.0f ms in total for the first and the last reading of a trial; %s", percent(ours), stats.Median(atEnds), comparison), verdict(stats.Median(ours) < .005)}}, nil
+		fmt.Sprintf("%s, and %.0f ms in total for the first and the last reading of a trial; %s", percent(ours), stats.Median(atEnds), comparison), verdict(stats.Median(ours) < .005)}}
 }
 
 // samplerShare is the CPU time of this process while only the sampler runs in it, as
 // a share of the time between its first and its last reading. The CPU time of these
 // two readings is returned separately: they read every process of the machine, once
 // per trial and outside the measured interval.
-func samplerShare(ctx context.Context, instances []environment.Instance) (share float64, ends time.Duration, err error) {
+func samplerShare(ctx context.Context, instances []environment.Instance) (share float64, ends time.Duration) {
 	before := ownCPU()
 	unobserved := func(int) func(usage.Reading) { return nil }
 	meters, _ := environment.Meters(instances, usage.Options{}, unobserved) // as a trial does
@@ -234,10 +198,11 @@ func samplerShare(ctx context.Context, instances []environment.Instance) (share 
 	for _, m := range meters {
 		m.Stop()
 	}
-	return (last - first).Seconds() / took.Seconds(), ownCPU() - last + first - before, ctx.Err()
+	check(ctx.Err())
+	return (last - first).Seconds() / took.Seconds(), ownCPU() - last + first - before
 }
 
 // get returns an image of the session's store, and builds it if necessary.
-func (s *session) get(ctx context.Context, r *recipe.Recipe) (*image.Image, error) {
-	return s.store.Get(ctx, image.Source{Recipe: r}, func(line string) { fmt.Fprintln(s.log, "image:", strings.TrimSpace(line)) })
+func (s *session) get(ctx context.Context, r *recipe.Recipe) *image.Image {
+	return must(s.store.Get(ctx, image.Source{Recipe: r}, func(line string) { fmt.Fprintln(s.log, "image:", strings.TrimSpace(line)) }))
 }

@@ -44,11 +44,9 @@ func (q *lanes) Pop() any {
 
 // measureScale runs the schedule and the journal over simulated nodes, each with a block
 // of its own: only the trials are made up. After it, the run is resumed and reported.
-func measureScale(ctx context.Context, s *session) ([]row, error) {
+func measureScale(ctx context.Context, s *session) []row {
 	directory := filepath.Join(s.home, "scale-run")
-	if err := os.RemoveAll(directory); err != nil {
-		return nil, err
-	}
+	check(os.RemoveAll(directory))
 	defer os.RemoveAll(directory)
 	plan := &study.Plan{Format: 1, Study: "a thousand nodes", Name: "scale", Baseline: "native", Seed: 1,
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: scaleTrials / 2, Max: scaleTrials / 2, Fixed: true}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"},
@@ -63,34 +61,20 @@ func measureScale(ctx context.Context, s *session) ([]row, error) {
 	for n := range scaleNodes {
 		nodes = append(nodes, fmt.Sprintf("node-%04d", n))
 	}
-	w, err := rundir.Create(directory, plan, rundir.Manifest{Run: "scale", Environments: facts})
-	if err != nil {
-		return nil, err
-	}
+	w := must(rundir.Create(directory, plan, rundir.Manifest{Run: "scale", Environments: facts}))
 	began := time.Now()
-	simulated, took, err := simulate(w, plan, usable, nodes)
-	if err != nil {
-		return nil, err
-	}
+	simulated, took := simulate(w, plan, usable, nodes)
 	whole := time.Since(began)
 	live := megabytes()
 	runtime.KeepAlive(simulated)
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
+	check(w.Close())
 	w = nil
 	empty := megabytes()
 	began = time.Now()
-	again, err := rundir.Resume(directory)
-	if err != nil {
-		return nil, err
-	}
+	again := must(rundir.Resume(directory))
 	defer again.Close()
 	read := time.Since(began)
-	resumed, err := started(plan, usable, nodes)
-	if err != nil {
-		return nil, err
-	}
+	resumed := started(plan, usable, nodes)
 	for _, t := range again.Trials {
 		resumed.Record(t)
 	}
@@ -108,15 +92,12 @@ func measureScale(ctx context.Context, s *session) ([]row, error) {
 	}
 	for _, format := range []string{"text", "html"} {
 		began := time.Now()
-		used, err := s.command(ctx, "report", directory, "--format", format)
-		if err != nil {
-			return nil, err
-		}
+		used := s.command(ctx, "report", directory, "--format", format)
 		took, mb := time.Since(began), peakMiB(used)*1.048576
 		rows = append(rows, row{what + ": `tare report --format " + format + "`", "30 s, 1 GB",
 			fmt.Sprintf("%.1f s, %.0f MB", took.Seconds(), mb), verdict(took <= 30*time.Second && mb <= 1000)})
 	}
-	return rows, nil
+	return rows
 }
 
 // megabytes of memory that is in use.
@@ -127,20 +108,15 @@ func megabytes() uint64 {
 	return memory.HeapAlloc / 1e6
 }
 
-func started(plan *study.Plan, usable, nodes []string) (*schedule.Schedule, error) {
-	s, err := schedule.New(plan, usable)
-	if err != nil {
-		return nil, err
-	}
-	return s, s.Over(nodes, len(nodes))
+func started(plan *study.Plan, usable, nodes []string) *schedule.Schedule {
+	s := must(schedule.New(plan, usable))
+	check(s.Over(nodes, len(nodes)))
+	return s
 }
 
 // simulate runs the schedule to its end and returns it, and how long the journal took.
-func simulate(w *rundir.Writer, plan *study.Plan, usable, nodes []string) (s *schedule.Schedule, journal time.Duration, err error) {
-	s, err = started(plan, usable, nodes)
-	if err != nil {
-		return nil, 0, err
-	}
+func simulate(w *rundir.Writer, plan *study.Plan, usable, nodes []string) (s *schedule.Schedule, journal time.Duration) {
+	s = started(plan, usable, nodes)
 	rng, now, working := rand.New(rand.NewPCG(1, 2)), time.Unix(0, 0).UTC(), &lanes{}
 	ask := func(node string) {
 		if b, ok := s.NextBatchOn(node, 0); ok {
@@ -162,13 +138,11 @@ func simulate(w *rundir.Writer, plan *study.Plan, usable, nodes []string) (s *sc
 		pending[l.node] = append(pending[l.node], t)
 		if block := pending[l.node]; len(block) == len(usable) {
 			began := time.Now()
-			if err := w.Append(block...); err != nil {
-				return nil, 0, err
-			}
+			check(w.Append(block...))
 			journal += time.Since(began)
 			delete(pending, l.node)
 		}
 		ask(l.node)
 	}
-	return s, journal, nil
+	return s, journal
 }
