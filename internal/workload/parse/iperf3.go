@@ -149,7 +149,7 @@ func iperf3ID(stdout []byte) string {
 // others than a client's.
 func iperf3Settings(stdout []byte, found map[string]string) map[string]string {
 	var report iperf3Report
-	if !documentIn(stdout, &report) {
+	if found == nil || !documentIn(stdout, &report) {
 		return nil
 	}
 	start := report.Start
