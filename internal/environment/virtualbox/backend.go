@@ -136,34 +136,36 @@ func (b *box) Resize(ctx context.Context, v hypervisor.VM, s hypervisor.Size) ([
 }
 
 // PowerOn starts the VM headless. Under NAT it first forwards a port of this machine
-// to the guest's sshd.
-func (b *box) PowerOn(ctx context.Context, v hypervisor.VM, port int) error {
+// to the guest's sshd, at which that is reached; else the Guest Additions report an address.
+func (b *box) PowerOn(ctx context.Context, v hypervisor.VM, port int) (reach func(context.Context) (string, error), err error) {
+	reach = func(ctx context.Context) (string, error) { return b.reach(ctx, v, port) }
 	i, err := b.info(ctx, v.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if has := i["nic1"]; has != b.options.Network {
-		return fmt.Errorf("virtual machine %s has nic1 %q, and the study says network: %s", v.Name, has, b.options.Network)
+		return nil, fmt.Errorf("virtual machine %s has nic1 %q, and the study says network: %s", v.Name, has, b.options.Network)
 	}
 	if b.options.Network == nat {
 		if err := b.unforward(ctx, v, i); err != nil {
-			return err
+			return nil, err
 		}
 		free, err := freePort()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := b.retryLocked(ctx, "modifyvm", v.Name, "--natpf1", fmt.Sprintf("%s,tcp,127.0.0.1,%s,,%d", rule, free, port)); err != nil {
-			return err
+			return nil, err
 		}
+		reach = func(context.Context) (string, error) { return net.JoinHostPort("127.0.0.1", free), nil }
 	}
 	_, err = b.retryLocked(ctx, "startvm", v.Name, "--type", "headless")
-	return err
+	return reach, err
 }
 
 // unforward removes tare's forwarding rule; other rules are kept.
 func (b *box) unforward(ctx context.Context, v hypervisor.VM, i info) error {
-	if _, there := i.forward(rule); !there {
+	if !i.forwards(rule) {
 		return nil
 	}
 	_, err := b.retryLocked(ctx, "modifyvm", v.Name, "--natpf1", "delete", rule)
@@ -185,19 +187,7 @@ func freePort() (string, error) {
 // ipProperty is the guest property with the first adapter's address.
 const ipProperty = "/VirtualBox/GuestInfo/Net/0/V4/IP"
 
-// Reach returns the forwarded port, or the address that the Guest Additions report.
-func (b *box) Reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
-	if b.options.Network == nat {
-		i, err := b.info(ctx, v.Name)
-		if err != nil {
-			return "", err
-		}
-		forwarded, ok := i.forward(rule)
-		if !ok {
-			return "", fmt.Errorf("virtual machine %s has no forwarded port %s any more", v.Name, rule)
-		}
-		return net.JoinHostPort("127.0.0.1", forwarded), nil
-	}
+func (b *box) reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
 	for {
 		out, err := b.run(ctx, "guestproperty", "get", v.Name, ipProperty)
 		if err != nil {

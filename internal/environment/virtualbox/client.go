@@ -181,15 +181,15 @@ func parseInfo(text string) info {
 	return i
 }
 
-// forward returns the host port of a forwarding rule of the VM's first adapter.
-func (i info) forward(name string) (hostPort string, ok bool) {
+// forwards reports whether the VM's first adapter has a forwarding rule of this name.
+func (i info) forwards(name string) bool {
 	for key, value := range i {
 		// Forwarding(0)="tare-ssh,tcp,127.0.0.1,40001,,22"
-		if parts := strings.Split(value, ","); strings.HasPrefix(key, "Forwarding(") && len(parts) == 6 && parts[0] == name {
-			return parts[3], true
+		if strings.HasPrefix(key, "Forwarding(") && strings.HasPrefix(value, name+",") {
+			return true
 		}
 	}
-	return "", false
+	return false
 }
 
 // list returns the names of all registered VMs.

@@ -46,11 +46,12 @@ func TestAGuestOnANetworkIsReachedAtTheAddressItReports(t *testing.T) {
 	c.must(t, "modifyvm", "template", "--nic1", "hostonly", "--hostonlyadapter1", "lo")
 	b := newBox(*o)
 	v := hypervisor.VM{Name: "template"}
-	if err := b.PowerOn(t.Context(), v, 22); err != nil {
+	reach, err := b.PowerOn(t.Context(), v, 2222)
+	if err != nil {
 		t.Fatal(err)
 	}
 	tell(t, filepath.Dir(o.Program), "192.168.56.101")
-	if at, err := b.Reach(t.Context(), v, 2222); err != nil || at != "192.168.56.101:2222" {
+	if at, err := reach(t.Context()); err != nil || at != "192.168.56.101:2222" {
 		t.Errorf("%q, %v", at, err)
 	}
 	network, err := (&networked{&machines{b}}).NewNetwork(t.Context(), nil, "")
@@ -61,7 +62,7 @@ func TestAGuestOnANetworkIsReachedAtTheAddressItReports(t *testing.T) {
 		t.Error(err)
 	}
 	o.Network = nat
-	if err := newBox(*o).PowerOn(t.Context(), v, 22); err == nil || !strings.Contains(err.Error(), `has nic1 "hostonly", and the study says network: nat`) {
+	if _, err := newBox(*o).PowerOn(t.Context(), v, 22); err == nil || !strings.Contains(err.Error(), `has nic1 "hostonly", and the study says network: nat`) {
 		t.Errorf("%v", err)
 	}
 }

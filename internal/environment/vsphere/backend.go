@@ -252,26 +252,21 @@ func mhz(ctx context.Context, vm *object.VirtualMachine, all mo.VirtualMachine) 
 	return float64(host.Summary.Hardware.CpuMhz), nil
 }
 
-// PowerOn starts the VM.
-func (s *sphere) PowerOn(ctx context.Context, v hypervisor.VM, _ int) error {
+// PowerOn starts the VM. Its address is what VMware Tools report.
+func (s *sphere) PowerOn(ctx context.Context, v hypervisor.VM, port int) (func(context.Context) (string, error), error) {
 	vm, err := s.vm(ctx, v.Name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	task, err := vm.PowerOn(ctx)
 	err = finish(ctx, "powering virtual machine "+v.Name+" on", task, err)
-	return err
+	return func(ctx context.Context) (string, error) { return s.reach(ctx, v, vm, port) }, err
 }
 
 // pace is the interval of polling for the address that VMware Tools report.
 const pace = 250 * time.Millisecond
 
-// Reach waits for the address that VMware Tools report.
-func (s *sphere) Reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
-	vm, err := s.vm(ctx, v.Name)
-	if err != nil {
-		return "", err
-	}
+func (s *sphere) reach(ctx context.Context, v hypervisor.VM, vm *object.VirtualMachine, port int) (string, error) {
 	for {
 		all, err := s.center.about(ctx, vm)
 		if err != nil {

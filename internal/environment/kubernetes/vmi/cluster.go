@@ -213,24 +213,26 @@ func (c *cluster) Resize(_ context.Context, _ hypervisor.VM, s hypervisor.Size) 
 }
 
 // PowerOn creates the VirtualMachineInstance, or starts the VirtualMachine once, and
-// returns when KubeVirt says that it runs.
-func (c *cluster) PowerOn(ctx context.Context, v hypervisor.VM, _ int) error {
-	if !v.Own() {
-		if err := c.run(ctx, v, "Once", true); err != nil {
-			return err
+// returns when KubeVirt says that it runs. The address is what KubeVirt reports of the guest.
+func (c *cluster) PowerOn(ctx context.Context, v hypervisor.VM, port int) (func(context.Context) (string, error), error) {
+	var err error
+	if v.Own() {
+		_, err = api.Retry(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return c.instances.Create(ctx, c.made, metav1.CreateOptions{})
+		})
+		if apierrors.IsAlreadyExists(err) { // by a request whose answer was lost
+			err = nil
 		}
-		return c.running(ctx, v.Name, func(*unstructured.Unstructured) bool { return true })
+		if err != nil {
+			err = fmt.Errorf("creating VirtualMachineInstance %s: %w", c.made.GetName(), err)
+		}
+	} else {
+		err = c.run(ctx, v, "Once", true)
 	}
-	_, err := api.Retry(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return c.instances.Create(ctx, c.made, metav1.CreateOptions{})
-	})
-	if apierrors.IsAlreadyExists(err) { // by a request whose answer was lost
-		err = nil
+	if err == nil {
+		err = c.running(ctx, objectOf(v), func(*unstructured.Unstructured) bool { return true })
 	}
-	if err != nil {
-		return fmt.Errorf("creating VirtualMachineInstance %s: %w", c.made.GetName(), err)
-	}
-	return c.running(ctx, c.made.GetName(), func(*unstructured.Unstructured) bool { return true })
+	return func(ctx context.Context) (string, error) { return c.reach(ctx, v, port) }, err
 }
 
 // run changes whether the VirtualMachine runs, in the field that it has.
@@ -250,8 +252,7 @@ func (c *cluster) run(ctx context.Context, v hypervisor.VM, strategy string, on 
 	return c.patch(ctx, doing, v.Name, object{"spec": change})
 }
 
-// Reach waits for the address that KubeVirt reports of the guest.
-func (c *cluster) Reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
+func (c *cluster) reach(ctx context.Context, v hypervisor.VM, port int) (string, error) {
 	address := ""
 	err := c.running(ctx, objectOf(v), func(vmi *unstructured.Unstructured) bool {
 		address = addressOf(vmi)

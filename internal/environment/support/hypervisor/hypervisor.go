@@ -70,12 +70,9 @@ type Hypervisor interface {
 	Label(ctx context.Context, v VM, labels map[string]string) error
 	// Resize sets the size of a powered-off VM. What is not possible is a note.
 	Resize(ctx context.Context, v VM, s Size) (notes []string, err error)
-	// PowerOn returns when the VM runs and Reach can be called; the guest is
-	// still booting.
-	PowerOn(ctx context.Context, v VM, port int) error
-	// Reach waits until the address of the guest's port is known, and returns it
-	// as "address:port".
-	Reach(ctx context.Context, v VM, port int) (string, error)
+	// PowerOn returns when the VM runs; the guest is still booting. reach waits until the
+	// address of the guest's port is known, and returns it as "address:port".
+	PowerOn(ctx context.Context, v VM, port int) (reach func(context.Context) (string, error), err error)
 	// PowerOff ends a VM without a shutdown and undoes what PowerOn changed. A VM
 	// that is off stays off.
 	PowerOff(ctx context.Context, v VM) error

@@ -58,11 +58,10 @@ func (s *shelf) Label(_ context.Context, v VM, labels map[string]string) error {
 }
 
 func (s *shelf) Resize(context.Context, VM, Size) ([]string, error) { return nil, nil }
-func (s *shelf) PowerOn(_ context.Context, v VM, _ int) error {
+func (s *shelf) PowerOn(_ context.Context, v VM, _ int) (func(context.Context) (string, error), error) {
 	s.vms[v.Name].On = true
-	return s.do("on", v.Name)
+	return func(context.Context) (string, error) { return "127.0.0.1:1", nil }, s.do("on", v.Name)
 }
-func (s *shelf) Reach(context.Context, VM, int) (string, error) { return "127.0.0.1:1", nil }
 func (s *shelf) PowerOff(_ context.Context, v VM) error {
 	s.vms[v.Name].On = false
 	return s.do("off", v.Name)

@@ -95,7 +95,8 @@ func (g *Guest) start(ctx context.Context, o Options, r environment.Request, pow
 		return err
 	}
 	phase(environment.PreparePhase)
-	if err := b.PowerOn(ctx, v, o.Port); err != nil {
+	reach, err := b.PowerOn(ctx, v, o.Port)
+	if err != nil {
 		return err
 	}
 	if powered != nil {
@@ -106,7 +107,7 @@ func (g *Guest) start(ctx context.Context, o Options, r environment.Request, pow
 		}
 	}
 	phase("engine")
-	if g.Reached, err = b.Reach(ctx, v, o.Port); err != nil {
+	if g.Reached, err = reach(ctx); err != nil {
 		return err
 	}
 	g.IP, _, _ = net.SplitHostPort(g.Reached)
