@@ -212,13 +212,6 @@ type Paths struct {
 	DataOn string `json:"data_on,omitempty"`
 }
 
-// Metered is an instance on another machine, whose usage cannot be read here from its
-// footprint.
-type Metered interface {
-	// Meter starts to sample the usage of the instance.
-	Meter(o usage.Options) usage.Meter
-}
-
 // Meter starts to sample the usage of an instance.
 func Meter(i Instance, o usage.Options) usage.Meter {
 	meters, _ := Meters([]Instance{i}, o, func(int) func(usage.Reading) { return o.Each })
@@ -234,10 +227,10 @@ func Meters(instances []Instance, o usage.Options, each func(n int) func(usage.R
 	var here []int
 	var targets []usage.Target
 	for n, i := range instances {
-		if m, elsewhere := i.(Metered); elsewhere {
-			meters[n] = m.Meter(usage.Options{Every: o.Every, Each: each(n)})
+		if f := i.Footprint(); f.Elsewhere != nil {
+			meters[n] = f.Elsewhere.Meter(usage.Options{Every: o.Every, Each: each(n)})
 		} else {
-			here, targets = append(here, n), append(targets, usage.Target{Footprint: i.Footprint(), Each: each(n)})
+			here, targets = append(here, n), append(targets, usage.Target{Footprint: f, Each: each(n)})
 		}
 	}
 	if len(targets) == 0 && !o.AtEdges {
@@ -429,17 +422,13 @@ func Kinds() []string {
 // network the same address.
 var ErrOneAddress = errors.New("another instance of this network has its only address")
 
-// StartMetered is an instance on another machine that reports the usage of its start.
-type StartMetered interface {
-	UsageOfStart() usage.Usage
-}
-
 // UsageOfStart is the usage of an instance since it was made.
 func UsageOfStart(i Instance) usage.Usage {
-	if m, elsewhere := i.(StartMetered); elsewhere {
-		return m.UsageOfStart()
+	f := i.Footprint()
+	if f.Elsewhere != nil {
+		return f.Elsewhere.UsageOfStart()
 	}
-	return usage.OfStart(i.Footprint())
+	return usage.OfStart(f)
 }
 
 // Freezer is an instance that can wait without working, while others are measured.

@@ -239,9 +239,6 @@ func pick(list []EffectiveLimit, which func(EffectiveLimit) bool) []EffectiveLim
 
 // outside checks the cgroups of the instance's processes on this machine.
 func outside(i Instance, asked cgroup.Limits) (limits []EffectiveLimit) {
-	if _, elsewhere := i.(Metered); elsewhere {
-		return nil
-	}
 	for _, path := range i.Footprint().Cgroups {
 		if group, err := cgroup.At(path); err == nil {
 			limits = append(limits, group.Check(asked)...)

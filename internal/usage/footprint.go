@@ -28,6 +28,15 @@ type Footprint struct {
 	// Space is the path of the network namespace that Devices are in; "" for
 	// the host's.
 	Space string
+	// Elsewhere reads the usage of an instance on another machine, of which nothing else is
+	// here; nil for one on this machine.
+	Elsewhere Elsewhere
+}
+
+// Elsewhere reads the usage of an instance on another machine.
+type Elsewhere interface {
+	Meter(o Options) Meter
+	UsageOfStart() Usage
 }
 
 // Roles of processes in groups.

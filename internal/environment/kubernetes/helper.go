@@ -115,14 +115,8 @@ func privilege(spec *corev1.PodSpec) {
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "cgroups", MountPath: cgroups})
 }
 
-// Footprint is empty: it is read on the node.
-func (i *helped) Footprint() usage.Footprint { return usage.Footprint{} }
-
-// Meter meters the pod on its node.
-func (i *helped) Meter(o usage.Options) usage.Meter { return i.there.Meter(o) }
-
-// UsageOfStart is the usage since the pod was made.
-func (i *helped) UsageOfStart() usage.Usage { return i.there.UsageOfStart() }
+// Footprint is on the node.
+func (i *helped) Footprint() usage.Footprint { return i.there.Footprint() }
 
 // Freeze freezes the pod on its node.
 func (i *helped) Freeze(ctx context.Context) error { return i.there.Freeze(ctx) }

@@ -41,7 +41,6 @@ type instance struct {
 	footprint usage.Footprint
 	freezer   *cgroup.Freezer // of the pod's cgroup; nil on a node that is another machine
 	sandboxed bool            // its processes are gVisor's
-	elsewhere string          // why the footprint is empty; "" on a node that is this machine
 	seen      knowledge       // what files of the node tell; empty where they are not here
 	known     knowledge
 	ran       [2]time.Time // between which the container began, by this machine's clock

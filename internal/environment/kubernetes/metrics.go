@@ -72,8 +72,8 @@ func readWindow(text []byte) (w window, err error) {
 	return w, nil
 }
 
-// averaged is an instance whose usage is that of the metrics API.
-type averaged struct{ remote }
+// averaged reads the usage of an instance from the metrics API.
+type averaged struct{ *instance }
 
 // Meter asks the metrics API until it is stopped.
 func (a averaged) Meter(usage.Options) usage.Meter {

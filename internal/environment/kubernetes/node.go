@@ -38,8 +38,9 @@ func (i *instance) look(ctx context.Context) {
 	} else if i.options.Usage == "metrics" {
 		err = errNodeFiles
 	} else if i.options.Usage != "node" {
-		i.elsewhere = elsewhere(i.pod.Spec.NodeName, err)
-		i.Findings = append(i.Findings, "resource use is not measured "+i.elsewhere)
+		why := elsewhere(i.pod.Spec.NodeName, err)
+		i.footprint.Elsewhere = unmeasured{why}
+		i.Findings = append(i.Findings, "resource use is not measured "+why)
 		err = errNodeFiles
 	}
 	i.learnFacts(ctx, seen, err)
@@ -145,14 +146,6 @@ func parentOf(pid int) int {
 // remote is an instance on a node that is another machine.
 type remote struct{ *instance }
 
-// Meter measures nothing, and says why.
-func (r remote) Meter(usage.Options) usage.Meter {
-	return unmeasured{r.elsewhere}
-}
-
-// UsageOfStart is not known.
-func (r remote) UsageOfStart() usage.Usage { return usage.Unknown("%s", r.elsewhere) }
-
 // EffectiveLimits are those that the kubelet reports in the pod's status, and where it
 // does not report any, those that it accepted.
 func (r remote) EffectiveLimits(_ context.Context, l environment.Limits) (list []environment.EffectiveLimit, err error) {
@@ -174,10 +167,13 @@ func (r remote) EffectiveLimits(_ context.Context, l environment.Limits) (list [
 	return list, nil
 }
 
+// unmeasured measures nothing, and says why.
 type unmeasured struct{ why string }
 
-func (u unmeasured) Stop() usage.Usage     { return usage.Unknown("%s", u.why) }
-func (u unmeasured) Series() *usage.Series { return &usage.Series{} }
+func (u unmeasured) Meter(usage.Options) usage.Meter { return u }
+func (u unmeasured) UsageOfStart() usage.Usage       { return usage.Unknown("%s", u.why) }
+func (u unmeasured) Stop() usage.Usage               { return usage.Unknown("%s", u.why) }
+func (u unmeasured) Series() *usage.Series           { return &usage.Series{} }
 
 // Find finds a pod of this node by its UID.
 func (p *pods) Find(_ context.Context, uid string) (environment.Instance, error) {

@@ -18,6 +18,7 @@ import (
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/console"
 	"tare/internal/host/cleanup"
+	"tare/internal/usage"
 )
 
 var theAgent = cleanup.OncePerKey(func(home string) (string, error) {
@@ -86,9 +87,10 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	defer func() { times.end(environment.PreparePhase); i.Timeline = times.list }()
 	i.look(ctx)
 	if p.options.Usage == "metrics" {
-		return averaged{remote{i}}, nil
+		i.footprint = usage.Footprint{Elsewhere: averaged{i}}
+		return remote{i}, nil
 	}
-	if i.elsewhere != "" {
+	if i.footprint.Elsewhere != nil {
 		return remote{i}, nil
 	}
 	if p.options.Usage != "node" {

@@ -243,8 +243,8 @@ func (i *Instance) learn(s started) {
 	i.id, i.IP, i.Timeline, i.Route, i.Findings, i.More = s.Instance, s.Address, s.Phases, s.Paths, s.Notes, s.Details
 }
 
-// Footprint is empty: nothing of it can be read on this machine. See Meter.
-func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{} }
+// Footprint has nothing on this machine: the instance is read there.
+func (i *Instance) Footprint() usage.Footprint { return usage.Footprint{Elsewhere: i} }
 
 // call is a request about this instance.
 func (i *Instance) call(ctx context.Context, r request, result any) error {

@@ -50,7 +50,7 @@ func outside(i environment.Instance) Outside {
 	o := Outside{Paths: i.Paths(), Host: here(), Disks: map[string]map[string]string{}}
 	about := i.Details()
 	o.Provider, o.Unknown = about.Facts, about.Unknown
-	if _, elsewhere := i.(environment.Metered); elsewhere {
+	if i.Footprint().Elsewhere != nil {
 		o.Elsewhere = "it runs on another machine"
 		o.LSM, o.Governor = cgroup.Bound{Missing: o.Elsewhere}, cgroup.Bound{Missing: o.Elsewhere}
 		o.Bounds = missingBounds(o.Elsewhere)

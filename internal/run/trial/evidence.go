@@ -37,12 +37,13 @@ func startEvidence(ctx context.Context, traced, syscalls bool, measured []*insta
 		if !i.Tested() {
 			continue
 		}
-		if onAnother(i.Instance) {
+		f := i.Footprint()
+		if f.Elsewhere != nil {
 			e := probe.Without("the instance is on another machine, whose kernel is not watched from here")
 			c.fixed = &e
 			return c
 		}
-		footprints = append(footprints, i.Footprint())
+		footprints = append(footprints, f)
 		if c.guest == nil && traced && hasOwnKernel(ctx, i) {
 			c.guest = i
 		}

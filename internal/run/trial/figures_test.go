@@ -18,7 +18,9 @@ import (
 // elsewhere is an instance on another machine.
 type elsewhere struct{ environment.Instance }
 
-func (elsewhere) Meter(usage.Options) usage.Meter { return nil }
+func (elsewhere) Footprint() usage.Footprint {
+	return usage.Footprint{Elsewhere: struct{ usage.Elsewhere }{}}
+}
 
 func TestMetricsOfSeveralCopiesAreCombined(t *testing.T) {
 	metrics := []workload.Metric{

@@ -39,9 +39,6 @@ type kernelCounters struct {
 	before map[string]string
 }
 
-// onAnother reports whether an instance is on another machine.
-func onAnother(i environment.Instance) bool { _, is := i.(environment.Metered); return is }
-
 // stolenElsewhere is the time stolen from an instance on another machine.
 var stolenElsewhere = usage.Absent("only the counters of this machine are read, and an instance is on another")
 
@@ -64,7 +61,7 @@ func newMeters(ctx context.Context, p *participant) *meters {
 			k.before = readFiles(ctx, i.Agent(), usage.InsideFiles)
 		}
 		m.kernels, m.watched = append(m.kernels, k), append(m.watched, i.Instance)
-		m.remote = m.remote || onAnother(i.Instance)
+		m.remote = m.remote || i.Footprint().Elsewhere != nil
 	}
 	m.each = func(int) func(usage.Reading) {
 		if p.run.Watch == nil {

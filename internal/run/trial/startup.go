@@ -105,7 +105,7 @@ func (p *participant) endStart() (took usage.Edge) {
 		return took
 	}
 	took = p.starts.End()
-	if slices.ContainsFunc(p.group.Measured(), func(i *instances.Instance) bool { return onAnother(i.Instance) }) {
+	if slices.ContainsFunc(p.group.Measured(), func(i *instances.Instance) bool { return i.Footprint().Elsewhere != nil }) {
 		took.Steal = stolenElsewhere
 	}
 	return took

@@ -16,8 +16,8 @@ type RemoteGuest struct {
 	Unseen string
 }
 
-// Footprint is empty, since no process of the VM runs on this machine. See Meter.
-func (e RemoteGuest) Footprint() usage.Footprint { return usage.Footprint{} }
+// Footprint has nothing on this machine, since no process of the VM runs here.
+func (e RemoteGuest) Footprint() usage.Footprint { return usage.Footprint{Elsewhere: e} }
 
 // Meter measures the resource use inside the guest.
 func (e RemoteGuest) Meter(o usage.Options) usage.Meter {
