@@ -1,7 +1,6 @@
 package published
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -39,18 +38,45 @@ func (c *Check) kinds() []string {
 	return kinds
 }
 
+// invalid is what is wrong with a check. It ends the evaluation, wherever it is found.
+type invalid struct{ error }
+
+func refuse(format string, args ...any) { panic(invalid{fmt.Errorf(format, args...)}) }
+
+// unknown refuses a word that is not one of the known ones.
+func unknown(what, word string, known []string) {
+	refuse("%s", strictyaml.Unknown(what, word, known))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(invalid{err})
+	}
+	return v
+}
+
 // evaluate recomputes a check. An error means that the check refers to figures that
 // do not exist, or is invalid.
-func (s *Study) evaluate(c *Check) ([]Finding, error) {
+func (s *Study) evaluate(c *Check) (findings []Finding, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case invalid:
+			err = p.error
+		default:
+			panic(p)
+		}
+	}()
+	return s.findings(c), nil
+}
+
+func (s *Study) findings(c *Check) []Finding {
 	if !slices.Contains(wordings, c.wording()) {
-		return nil, errors.New(strictyaml.Unknown("wording", c.Wording, wordings))
+		unknown("wording", c.Wording, wordings)
 	}
 	switch c.kinds()[0] {
 	case "ratio":
-		r, err := parseRelative(c.Ratio)
-		if err != nil {
-			return nil, err
-		}
+		r := must(parseRelative(c.Ratio))
 		return s.compared(c, r.aim(c.wording()), c.worded(c.Ratio), r.of, r.format)
 	case "difference":
 		minus := func(a, b span) (span, bool) { return a.minus(b), true }
@@ -69,7 +95,7 @@ func (s *Study) evaluate(c *Check) ([]Finding, error) {
 	case "agree":
 		return agree(c.Agree)
 	}
-	return []Finding{{Outcome: NotChecked, Reason: c.Unchecked}}, nil
+	return []Finding{{Outcome: NotChecked, Reason: c.Unchecked}}
 }
 
 func (c *Check) wording() string {
@@ -91,46 +117,29 @@ func (c *Check) worded(figure string) string {
 }
 
 // compared evaluates what relates `of` to `to`: ratios and differences.
-func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b span) (span, bool), format func(float64) string) ([]Finding, error) {
+func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b span) (span, bool), format func(float64) string) (findings []Finding) {
 	if c.To == nil {
-		return nil, fmt.Errorf("the reference is missing: add `to:`")
+		refuse("the reference is missing: add `to:`")
 	}
-	list, err := s.all(c)
-	if err != nil {
-		return nil, err
-	}
-	to, err := s.locate(c, *c.To)
-	if err != nil {
-		return nil, err
-	}
+	list, to := s.all(c), s.locate(c, *c.To)
 	if to.Environment == "" && len(list) == 1 {
 		to.Environment = list[0].Environment
 	}
-	var findings []Finding
 	for _, of := range list {
-		points, err := of.points()
-		if err != nil {
-			return nil, err
-		}
 		var mine []Finding
 		var spans []span
-		for _, a := range points {
+		for _, a := range of.points() {
 			other := a.row
 			if c.To.At != nil || c.To.Table != "" || c.To.Score != "" {
-				if other, err = to.matching(a.row, c.To.At != nil); err != nil {
-					return nil, err
-				}
+				other = to.matching(a.row, c.To.At != nil)
 			}
 			b, err := to.figure(other)
-			if err != nil {
-				if len(of.At) > 0 || len(of.rows) == 1 {
-					return nil, err
-				}
+			if err != nil && len(of.At) == 0 && len(of.rows) != 1 {
 				continue
 			}
-			found, ok := relate(a.span, b.span)
+			found, ok := relate(a.span, must(b, err).span)
 			if !ok {
-				return nil, fmt.Errorf("%s over %s has no bound", a.text, b.text)
+				refuse("%s over %s has no bound", a.text, b.text)
 			}
 			figures := of.shown(s, a.figure) + ", " + to.shown(s, b)
 			if len(other.At) > 0 && other.At.String() != a.row.At.String() {
@@ -139,30 +148,29 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 			mine, spans = append(mine, judged(found, t, claimed, of.where(a.row), figures, format)), append(spans, found)
 		}
 		if len(mine) == 0 {
-			return nil, fmt.Errorf("no row has the values of both %q and %q", of.Environment, to.Environment)
+			refuse("no row has the values of both %q and %q", of.Environment, to.Environment)
 		}
 		if strings.HasSuffix(c.wording(), "up to") {
 			mine = farthest(mine, spans, t.from < 0)
 		}
 		findings = append(findings, mine...)
 	}
-	return findings, nil
+	return findings
 }
 
 // matching is the other operand's row: its own, or that of the same level.
-func (l located) matching(row Row, own bool) (Row, error) {
-	if own || len(l.rows) == 1 {
-		if len(l.rows) != 1 {
-			return Row{}, fmt.Errorf("`to` names %d rows of %s; name one", len(l.rows), l.sheet.place)
-		}
-		return l.rows[0], nil
+func (l located) matching(row Row, own bool) Row {
+	if own && len(l.rows) != 1 {
+		refuse("`to` names %d rows of %s; name one", len(l.rows), l.sheet.place)
 	}
-	for _, r := range l.rows {
-		if r.At.String() == row.At.String() {
-			return r, nil
-		}
+	at := 0
+	if len(l.rows) != 1 {
+		at = slices.IndexFunc(l.rows, func(r Row) bool { return r.At.String() == row.At.String() })
 	}
-	return Row{}, fmt.Errorf("%s has no row at %s", l.sheet.place, row.At)
+	if at < 0 {
+		refuse("%s has no row at %s", l.sheet.place, row.At)
+	}
+	return l.rows[at]
 }
 
 // judged compares a recomputed figure with the claimed one.
@@ -208,9 +216,7 @@ func (r relative) format(x float64) string {
 func (s *Study) units(c *Check, claimed *Number) func(float64) string {
 	unit := ""
 	if len(c.Of) > 0 {
-		if l, err := s.locate(c, c.Of[0]); err == nil {
-			unit = l.unitText()
-		}
+		unit = s.locate(c, c.Of[0]).unitText()
 	}
 	return func(x float64) string {
 		text := fmt.Sprintf("%.*f", claimed.decimals+2, x)
@@ -225,9 +231,9 @@ func (s *Study) units(c *Check, claimed *Number) func(float64) string {
 }
 
 // value holds a figure of the text against the table's.
-func (s *Study) value(c *Check) ([]Finding, error) {
+func (s *Study) value(c *Check) []Finding {
 	format := s.units(c, c.Value)
-	return s.each(c, func(of located, p point) (Finding, error) {
+	return s.each(c, func(of located, p point) Finding {
 		f := judged(p.span, aim(*c.Value, c.wording()), c.worded(c.Value.text+of.unitText()), of.where(p.row), of.shown(s, p.figure), format)
 		f.Found, f.Bounds, f.copied = p.text+of.unitText(), "", true
 		if c.wording() == "exactly" { // the text may have more digits than the table
@@ -235,60 +241,38 @@ func (s *Study) value(c *Check) ([]Finding, error) {
 				f.Outcome, f.Off = Holds, ""
 			}
 		}
-		return f, nil
+		return f
 	})
 }
 
 var totals = []string{"sum", "mean", "least", "most"}
 
 // total recomputes a printed sum, mean, least or most from what it is of.
-func (s *Study) total(c *Check) ([]Finding, error) {
+func (s *Study) total(c *Check) []Finding {
 	if !slices.Contains(totals, c.Total) {
-		return nil, errors.New(strictyaml.Unknown("total", c.Total, totals))
+		unknown("total", c.Total, totals)
 	}
 	if len(c.Over) == 0 {
-		return nil, fmt.Errorf("the operands of %s are missing: add `over:`", c.Total)
+		refuse("the operands of %s are missing: add `over:`", c.Total)
 	}
 	if c.Is == nil {
-		return s.each(c, func(of located, p point) (Finding, error) {
-			claimed, err := parseNumber(p.text)
-			if err != nil {
-				return Finding{}, err
-			}
-			return s.totalled(c, of, p.row, claimed)
-		})
+		return s.each(c, func(of located, p point) Finding { return s.totalled(c, of, p.row, must(parseNumber(p.text))) })
 	}
-	list, err := s.all(c)
-	if err != nil {
-		return nil, err
-	}
-	var findings []Finding
-	for _, of := range list {
-		f, err := s.totalled(c, of, Row{}, *c.Is)
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, f)
-	}
-	return findings, nil
+	return lists.Map(s.all(c), func(of located) Finding { return s.totalled(c, of, Row{}, *c.Is) })
 }
 
-func (s *Study) totalled(c *Check, of located, row Row, claimed Number) (Finding, error) {
-	parts, err := s.parts(c, of, row)
-	if err != nil {
-		return Finding{}, err
-	}
+func (s *Study) totalled(c *Check, of located, row Row, claimed Number) Finding {
+	parts := s.parts(c, of, row)
 	texts := lists.Map(parts, func(p figure) string { return p.text })
 	format := s.units(c, &claimed)
 	f := judged(combined(c.Total, parts), aim(claimed, c.wording()), claimed.text+of.unitText(), of.where(row), "", format)
 	f.Figures = fmt.Sprintf("%s: %s of %s", s.Name(of.Environment), c.Total, strings.Join(texts, ", "))
-	return f, nil
+	return f
 }
 
 // parts are the figures below a total: of the same level where their table has
 // it, and otherwise of all rows.
-func (s *Study) parts(c *Check, of located, row Row) ([]figure, error) {
-	var parts []figure
+func (s *Study) parts(c *Check, of located, row Row) (parts []figure) {
 	for _, o := range c.Over {
 		if o.Environment == "" {
 			o.Environment = of.Environment
@@ -296,22 +280,15 @@ func (s *Study) parts(c *Check, of located, row Row) ([]figure, error) {
 		own := o.At != nil
 		base := *c
 		base.At, base.Table, base.Score = nil, of.Table, of.Score
-		l, err := s.locate(&base, o)
-		if err != nil {
-			return nil, err
-		}
+		l := s.locate(&base, o)
 		if !own {
 			if same := slices.IndexFunc(l.rows, func(r Row) bool { return len(row.At) > 0 && r.At.String() == row.At.String() }); same >= 0 {
 				l.rows = l.rows[same : same+1]
 			}
 		}
-		points, err := l.points()
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, lists.Map(points, func(p point) figure { return p.figure })...)
+		parts = append(parts, lists.Map(l.points(), func(p point) figure { return p.figure })...)
 	}
-	return parts, nil
+	return parts
 }
 
 func combined(total string, parts []figure) span {
@@ -333,15 +310,15 @@ func combined(total string, parts []figure) span {
 }
 
 // agree compares what several places print.
-func agree(printed []Printed) ([]Finding, error) {
+func agree(printed []Printed) []Finding {
 	if len(printed) < 2 {
-		return nil, fmt.Errorf("agree needs at least two places")
+		refuse("agree needs at least two places")
 	}
 	f := Finding{Outcome: Holds}
 	var shown []string
 	for i, p := range printed {
 		if p.Place == "" || p.Says == "" {
-			return nil, fmt.Errorf("each place needs `place` and `says`")
+			refuse("each place needs `place` and `says`")
 		}
 		shown = append(shown, p.Place+": "+p.Says)
 		for _, other := range printed[:i] {
@@ -351,7 +328,7 @@ func agree(printed []Printed) ([]Finding, error) {
 		}
 	}
 	f.Figures = strings.Join(shown, "; ")
-	return []Finding{f}, nil
+	return []Finding{f}
 }
 
 // sameFigure reports whether one rounds to the other, or the texts are equal.

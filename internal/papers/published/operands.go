@@ -56,44 +56,44 @@ type sheet struct {
 	rows                []Row
 }
 
-func (s *Study) sheet(table, score string) (*sheet, error) {
+func (s *Study) sheet(table, score string) *sheet {
 	switch {
 	case table != "" && score != "":
-		return nil, fmt.Errorf("give either table or score, not both")
-	case table != "":
-		t := s.tableByID(table)
-		if t == nil {
-			known := lists.Map(s.Tables, func(t Table) string { return t.ID })
-			return nil, errors.New(strictyaml.Unknown("table", table, known))
-		}
-		title := t.Metric
-		if t.Statistic != "" && !strings.Contains(title, t.Statistic) {
-			title = t.Statistic + " " + title
-		}
-		return &sheet{title, t.Unit, t.Better, t.Place, t.rows()}, nil
+		refuse("give either table or score, not both")
 	case score != "":
 		return s.scoreSheet(score)
+	case table == "":
+		refuse("the table is missing: add `table: ID` or `score: ID`")
 	}
-	return nil, fmt.Errorf("the table is missing: add `table: ID` or `score: ID`")
+	t := s.tableByID(table)
+	if t == nil {
+		unknown("table", table, lists.Map(s.Tables, func(t Table) string { return t.ID }))
+	}
+	title := t.Metric
+	if t.Statistic != "" && !strings.Contains(title, t.Statistic) {
+		title = t.Statistic + " " + title
+	}
+	return &sheet{title, t.Unit, t.Better, t.Place, t.rows()}
 }
 
-func (s *Study) scoreSheet(id string) (*sheet, error) {
+func (s *Study) scoreSheet(id string) *sheet {
 	var known []string
 	if s.Scores != nil {
 		for _, g := range s.Scores.Groups {
 			known = append(known, g.ID)
 			if g.ID == id {
-				return &sheet{"sum of " + g.Name, "points", "higher", g.Place, scoreRows(g.Sums)}, nil
+				return &sheet{"sum of " + g.Name, "points", "higher", g.Place, scoreRows(g.Sums)}
 			}
 			for _, f := range g.Features {
 				known = append(known, f.ID)
 				if f.ID == id {
-					return &sheet{"score of " + f.Name, "points", "higher", g.Place, scoreRows(f.Scores)}, nil
+					return &sheet{"score of " + f.Name, "points", "higher", g.Place, scoreRows(f.Scores)}
 				}
 			}
 		}
 	}
-	return nil, errors.New(strictyaml.Unknown("score", id, known))
+	unknown("score", id, known)
+	return nil
 }
 
 func scoreRows(numbers map[string]Number) []Row {
@@ -148,9 +148,9 @@ func (row Row) where() string {
 }
 
 // at keeps the rows of a level; all of them where none is named.
-func (t *sheet) at(level Level) ([]Row, error) {
+func (t *sheet) at(level Level) []Row {
 	if len(level) == 0 {
-		return t.rows, nil
+		return t.rows
 	}
 	found := lists.Filter(t.rows, func(row Row) bool {
 		for name, value := range level {
@@ -161,9 +161,9 @@ func (t *sheet) at(level Level) ([]Row, error) {
 		return true
 	})
 	if len(found) == 0 {
-		return nil, fmt.Errorf("there is no row at %s in %s", level, t.place)
+		refuse("there is no row at %s in %s", level, t.place)
 	}
-	return found, nil
+	return found
 }
 
 // located is an operand with the rows that it is about.
@@ -173,7 +173,7 @@ type located struct {
 	rows  []Row
 }
 
-func (s *Study) locate(c *Check, o Operand) (located, error) {
+func (s *Study) locate(c *Check, o Operand) located {
 	if o.Table == "" && o.Score == "" {
 		o.Table, o.Score = c.Table, c.Score
 	}
@@ -184,33 +184,24 @@ func (s *Study) locate(c *Check, o Operand) (located, error) {
 		o.At = c.At
 	}
 	if o.Environment != "" && s.environmentByID(o.Environment) == nil {
-		return located{}, errors.New(strictyaml.Unknown("environment", o.Environment, s.ids()))
+		unknown("environment", o.Environment, s.ids())
 	}
-	t, err := s.sheet(o.Table, o.Score)
-	if err != nil {
-		return located{}, err
-	}
-	rows, err := t.at(o.At)
-	return located{o, t, rows}, err
+	t := s.sheet(o.Table, o.Score)
+	return located{o, t, t.at(o.At)}
 }
 
 // all locates every operand of `of`.
-func (s *Study) all(c *Check) ([]located, error) {
+func (s *Study) all(c *Check) []located {
 	if len(c.Of) == 0 {
-		return nil, fmt.Errorf("the environment is missing: add `of:`")
+		refuse("the environment is missing: add `of:`")
 	}
-	var list []located
-	for _, o := range c.Of {
-		l, err := s.locate(c, o)
-		if err != nil {
-			return nil, err
-		}
+	return lists.Map(c.Of, func(o Operand) located {
+		l := s.locate(c, o)
 		if l.Environment == "" {
-			return nil, fmt.Errorf("an operand of `of` needs an environment")
+			refuse("an operand of `of` needs an environment")
 		}
-		list = append(list, l)
-	}
-	return list, nil
+		return l
+	})
 }
 
 func (l located) figure(row Row) (figure, error) {
@@ -224,42 +215,29 @@ type point struct {
 }
 
 // points are the operand's figures; at a named level there must be one.
-func (l located) points() (points []point, err error) {
+func (l located) points() (points []point) {
 	for _, row := range l.rows {
 		f, err := l.figure(row)
 		if err == nil {
 			points = append(points, point{row, f})
 		} else if len(l.At) > 0 || len(l.rows) == 1 {
-			return nil, fmt.Errorf("%w (%s)", err, l.sheet.place)
+			refuse("%w (%s)", err, l.sheet.place)
 		}
 	}
 	if len(points) == 0 {
-		err = fmt.Errorf("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
+		refuse("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
 	}
-	return points, err
+	return points
 }
 
 // each finds something about every figure of every operand of `of`.
-func (s *Study) each(c *Check, find func(of located, p point) (Finding, error)) ([]Finding, error) {
-	list, err := s.all(c)
-	if err != nil {
-		return nil, err
-	}
-	var findings []Finding
-	for _, of := range list {
-		points, err := of.points()
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range points {
-			f, err := find(of, p)
-			if err != nil {
-				return nil, err
-			}
-			findings = append(findings, f)
+func (s *Study) each(c *Check, find func(of located, p point) Finding) (findings []Finding) {
+	for _, of := range s.all(c) {
+		for _, p := range of.points() {
+			findings = append(findings, find(of, p))
 		}
 	}
-	return findings, nil
+	return findings
 }
 
 func (l located) where(row Row) string {

@@ -1,13 +1,10 @@
 package published
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"tare/internal/base/strictyaml"
 )
 
 var relations = []string{"<", ">", "<=", ">=", "="}
@@ -55,38 +52,31 @@ func (c comparison) finding() Finding {
 }
 
 // order is a chain of environments with relations between them.
-func (s *Study) order(c *Check) ([]Finding, error) {
+func (s *Study) order(c *Check) (findings []Finding) {
 	words := strings.Fields(c.Order)
 	if len(words) < 3 || len(words)%2 == 0 {
-		return nil, fmt.Errorf("expected an order such as docker < gvisor < kvm, found %q", c.Order)
+		refuse("expected an order such as docker < gvisor < kvm, found %q", c.Order)
 	}
 	var chain []located
 	for i, word := range words {
-		if i%2 == 1 {
-			if !slices.Contains(relations, word) {
-				return nil, errors.New(strictyaml.Unknown("relation", word, relations))
-			}
-			continue
+		if i%2 == 0 {
+			chain = append(chain, s.locate(c, Operand{Environment: word}))
+		} else if !slices.Contains(relations, word) {
+			unknown("relation", word, relations)
 		}
-		l, err := s.locate(c, Operand{Environment: word})
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, l)
 	}
-	var findings []Finding
 	for _, row := range chain[0].rows {
 		finding, err := s.chained(chain, words, row)
 		if err == nil {
 			findings = append(findings, finding)
 		} else if len(c.At) > 0 || len(chain[0].rows) == 1 {
-			return nil, err
+			must(finding, err)
 		}
 	}
 	if len(findings) == 0 {
-		return nil, fmt.Errorf("no row of %s has the values of all of %s", chain[0].sheet.place, c.Order)
+		refuse("no row of %s has the values of all of %s", chain[0].sheet.place, c.Order)
 	}
-	return findings, nil
+	return findings
 }
 
 func (s *Study) chained(chain []located, words []string, row Row) (Finding, error) {
@@ -132,12 +122,9 @@ func (s *Study) gap(a located, x figure, b located, y figure) string {
 func trimmed(x float64) string { return fmt.Sprintf("%.6g", x) }
 
 // extreme checks that an environment is the best or the worst of all.
-func (s *Study) extreme(c *Check) ([]Finding, error) {
-	return s.each(c, func(of located, p point) (Finding, error) {
-		relation, err := direction(c.Extreme, of)
-		if err != nil {
-			return Finding{}, err
-		}
+func (s *Study) extreme(c *Check) []Finding {
+	return s.each(c, func(of located, p point) Finding {
+		relation := direction(c.Extreme, of)
 		all := comparison{Finding: Finding{Outcome: Holds, Where: of.where(p.row), Claimed: s.Name(of.Environment) + " " + c.Extreme}}
 		all.shown = []string{of.shown(s, p.figure)}
 		for _, other := range s.others(c.Among, p.row, of.Environment) {
@@ -148,35 +135,35 @@ func (s *Study) extreme(c *Check) ([]Finding, error) {
 				all.shown = append(all.shown, l.shown(s, theirs))
 				all.add(related(p.span, relation, theirs.span), s.gap(of, p.figure, l, theirs))
 			} else if len(c.Among) > 0 || l.Statistic == "" {
-				return Finding{}, err
+				must(theirs, err)
 			}
 		}
 		if len(all.shown) == 1 {
-			return Finding{}, fmt.Errorf("%[2]s has nothing to compare %[1]q with", of.Environment, p.row.where())
+			refuse("%[2]s has nothing to compare %[1]q with", of.Environment, p.row.where())
 		}
-		return all.finding(), nil
+		return all.finding()
 	})
 }
 
 // direction is the relation that makes a figure the extreme one.
-func direction(extreme string, of located) (string, error) {
+func direction(extreme string, of located) string {
 	better := of.sheet.better
 	if of.Statistic == "sd" || of.Statistic == "cv" {
 		better = "neither"
 	}
 	switch {
 	case extreme == "highest":
-		return ">", nil
+		return ">"
 	case extreme == "lowest":
-		return "<", nil
+		return "<"
 	case extreme != "best" && extreme != "worst":
-		return "", errors.New(strictyaml.Unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"}))
+		unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"})
 	case better == "neither":
-		return "", fmt.Errorf("the table has no better direction: use highest or lowest")
+		refuse("the table has no better direction: use highest or lowest")
 	case (better == "higher") == (extreme == "best"):
-		return ">", nil
+		return ">"
 	}
-	return "<", nil
+	return "<"
 }
 
 // others are the environments that a row has figures of, in the study's order.
@@ -197,38 +184,30 @@ func (s *Study) others(among []string, row Row, but string) []string {
 }
 
 // trend checks how figures change from row to row.
-func (s *Study) trend(c *Check) ([]Finding, error) {
+func (s *Study) trend(c *Check) (findings []Finding) {
 	kinds := map[string]string{"rising": "<", "falling": ">", "not-falling": "<=", "not-rising": ">=", "peak": ">", "trough": "<"}
 	relation, ok := kinds[c.Trend]
 	if !ok {
-		return nil, errors.New(strictyaml.Unknown("trend", c.Trend, slices.Sorted(maps.Keys(kinds))))
+		unknown("trend", c.Trend, slices.Sorted(maps.Keys(kinds)))
 	}
 	turns := c.Trend == "peak" || c.Trend == "trough"
-	list, err := s.all(c)
-	if err != nil {
-		return nil, err
-	}
-	var findings []Finding
-	for _, of := range list {
+	for _, of := range s.all(c) {
 		f := comparison{Finding: Finding{Outcome: Holds, Where: of.sheet.place + ", " + of.sheet.title, Claimed: s.Name(of.Environment) + " " + c.Trend}}
 		whole := of
 		if turns {
 			if len(of.At) == 0 || len(of.rows) != 1 {
-				return nil, fmt.Errorf("%s needs one row: `at: {clients: 10}`", c.Trend)
+				refuse("%s needs one row: `at: {clients: 10}`", c.Trend)
 			}
 			f.Claimed += " at " + of.At.String()
 			whole.rows, whole.At = of.sheet.rows, nil
 		}
-		points, err := whole.points()
-		if err != nil {
-			return nil, err
-		}
+		points := whole.points()
 		turn := -1
 		if turns {
 			turn = slices.IndexFunc(points, func(p point) bool { return p.row.At.String() == of.rows[0].At.String() })
 		}
 		if len(points) < 2 || turns && turn < 0 {
-			return nil, fmt.Errorf("a trend of %q needs values in at least two rows", of.Environment)
+			refuse("a trend of %q needs values in at least two rows", of.Environment)
 		}
 		for i, b := range points {
 			before := i - 1
@@ -244,5 +223,5 @@ func (s *Study) trend(c *Check) ([]Finding, error) {
 		f.shown = []string{fmt.Sprintf("%s %s at %s to %s at %s", s.Name(of.Environment), first.text, first.row.At, last.text, last.row.At)}
 		findings = append(findings, f.finding())
 	}
-	return findings, nil
+	return findings
 }
