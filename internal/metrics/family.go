@@ -118,10 +118,7 @@ var (
 	Steal = family("tare_machine_steal_seconds_total", Counter, Live, "Steal time, over all cores: CPU time that the hypervisor gave to other guests")
 )
 
-// Families returns all families with the run label, in the order of the
-// documentation.
-func Families() []*Family { return families }
-
+// families are all with the run label, in the order of the documentation.
 var families []*Family
 
 // family registers a family. Only variables of this package call it.

@@ -70,17 +70,6 @@ func ByRole(key string) bool {
 	return slices.Contains([]string{"allocator", "program", "configuration", "command", "log"}, family)
 }
 
-// KeyOf returns the definition of a fact's key.
-func KeyOf(fact string) (Key, bool) {
-	fact, _ = SplitRole(fact)
-	for _, k := range Keys() {
-		if Match(k.Name, fact) {
-			return k, true
-		}
-	}
-	return Key{}, false
-}
-
 // Match reports whether a fact's key matches a pattern. A * matches any text that
 // is not empty: within brackets up to the closing one, at the end of the pattern
 // all the rest.

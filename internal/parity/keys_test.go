@@ -70,3 +70,14 @@ func TestAKeyIsOfTheKindWhosePatternItFits(t *testing.T) {
 		t.Errorf("%q %q", key, role)
 	}
 }
+
+// KeyOf returns the definition of a fact's key.
+func KeyOf(fact string) (Key, bool) {
+	fact, _ = SplitRole(fact)
+	for _, k := range Keys() {
+		if Match(k.Name, fact) {
+			return k, true
+		}
+	}
+	return Key{}, false
+}

@@ -22,21 +22,15 @@ type Decision struct {
 	Outcome     Outcome
 }
 
-// Decide does the interim analyses of d in order, for one contrast of a family of
-// m with the margin as a log ratio. The first outcome is final. Without an
-// outcome it returns the state at the last analysis that d reaches; N is 0 before
-// the first.
+// Continue does the interim analyses of d in order, for one contrast of a family of
+// m with the margin as a log ratio: those after that of the decision last, which is on the
+// first differences of d. The first outcome is final. Without an outcome it returns the
+// state at the last analysis that d reaches; N is 0 before the first.
 //
 // This is a group-sequential test with the same nominal level at every analysis
 // (Pocock, Group sequential methods in the design and analysis of clinical
 // trials, 1977; analyses at few fixed numbers: Lan and DeMets, Discrete
 // sequential boundaries for clinical trials, 1983). Levels has the levels.
-func Decide(d []float64, m int, margin float64) Decision {
-	return Continue(Decision{Outcome: Undecided}, d, m, margin)
-}
-
-// Continue resumes Decide: last is its decision on the first differences of d, and
-// only later analyses are done.
 func Continue(last Decision, d []float64, m int, margin float64) Decision {
 	alpha, alphaEq := Levels(m)
 	return continued(looks, last, d, alpha, alphaEq, margin)

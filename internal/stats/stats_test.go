@@ -11,6 +11,11 @@ import (
 
 // differences draws the log ratios of a run: between 1 and 60 of them, some
 // tied, some zero.
+// Decide does all analyses that d reaches.
+func Decide(d []float64, m int, margin float64) Decision {
+	return Continue(Decision{Outcome: Undecided}, d, m, margin)
+}
+
 func differences(t *rapid.T, least int) []float64 {
 	value := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, .01, .02, -.01}))
 	return rapid.SliceOfN(value, least, 60).Draw(t, "d")

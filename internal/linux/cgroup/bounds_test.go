@@ -3,6 +3,7 @@ package cgroup
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -49,4 +50,18 @@ func TestBoundsOfV1AreTheTightestOfAllGroupsAbove(t *testing.T) {
 	if b.PIDs.Missing == "" || b.Cores.Missing == "" {
 		t.Errorf("controllers that are not there have limits: %+v", b)
 	}
+}
+
+// V1 returns a tree over directories with the layout of v1 hierarchies, by
+// controller.
+func V1(directories map[string]string, proc string) *Tree {
+	t := &Tree{v1: map[string]string{}, rest: map[string]string{}, roots: map[string]string{}, proc: proc, read: os.ReadFile}
+	for controller, directory := range directories {
+		if t.roots[directory] = "/"; slices.Contains(known, controller) {
+			t.rest[controller] = directory
+		} else {
+			t.v1[controller] = directory
+		}
+	}
+	return t
 }

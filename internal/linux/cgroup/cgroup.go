@@ -140,20 +140,6 @@ func V2(directory, proc string) *Tree {
 	return &Tree{unified: directory, roots: map[string]string{directory: "/"}, proc: proc, read: os.ReadFile}
 }
 
-// V1 returns a tree over directories with the layout of v1 hierarchies, by
-// controller.
-func V1(directories map[string]string, proc string) *Tree {
-	t := &Tree{v1: map[string]string{}, rest: map[string]string{}, roots: map[string]string{}, proc: proc, read: os.ReadFile}
-	for controller, directory := range directories {
-		if t.roots[directory] = "/"; slices.Contains(known, controller) {
-			t.rest[controller] = directory
-		} else {
-			t.v1[controller] = directory
-		}
-	}
-	return t
-}
-
 // Mode returns v1, v2 or hybrid (v1 controllers and a v2 hierarchy).
 func (t *Tree) Mode() string {
 	switch {
