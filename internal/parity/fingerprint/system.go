@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/linux/cgroup"
 	"tare/internal/parity"
 )
 
@@ -164,7 +165,7 @@ func (r *reading) processors() {
 	}
 	first("cpu.model", "model name", "Model", "cpu model", "CPU part")
 	first("cpu.flags", "flags", "Features", "isa")
-	if n := members(r.Texts[online]); n > 0 {
+	if n := len(cgroup.ParseCores(r.Texts[online])); n > 0 {
 		r.inside("cpu.count", strconv.Itoa(n))
 	} else if n := strings.Count("\n"+r.Texts[cpuinfo], "\nprocessor"); n > 0 {
 		r.inside("cpu.count", strconv.Itoa(n))
@@ -180,23 +181,6 @@ func (r *reading) processors() {
 	for _, name := range names {
 		r.text("cpu.mitigation["+name+"]", weaknesses+"/"+name)
 	}
-}
-
-// members counts the elements of a list such as 0-3,6.
-func members(list string) (count int) {
-	for _, span := range strings.Split(strings.TrimSpace(list), ",") {
-		from, to, ok := strings.Cut(span, "-")
-		a, err := strconv.Atoi(from)
-		if err != nil {
-			return 0
-		}
-		b := a
-		if ok {
-			b, _ = strconv.Atoi(to)
-		}
-		count += b - a + 1
-	}
-	return count
 }
 
 func (r *reading) memory() {

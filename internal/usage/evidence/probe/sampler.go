@@ -2,17 +2,16 @@ package probe
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"tare/internal/linux/cgroup"
 	"tare/internal/usage"
 	"tare/internal/usage/evidence"
 )
@@ -170,24 +169,9 @@ func onlineProcessors() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseProcessorList(strings.TrimSpace(string(text)))
-}
-
-// parseProcessorList parses a list such as 0-3,8.
-func parseProcessorList(text string) (list []int, err error) {
-	for _, span := range strings.Split(text, ",") {
-		first, last, isRange := strings.Cut(span, "-")
-		if !isRange {
-			last = first
-		}
-		from, err1 := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if err := errors.Join(err1, err2); err != nil {
-			return nil, fmt.Errorf("parsing the processor list %q: %w", text, err)
-		}
-		for i := from; i <= to; i++ {
-			list = append(list, i)
-		}
+	list := cgroup.ParseCores(string(text))
+	if len(list) == 0 {
+		return nil, fmt.Errorf("there is no processor in the list %q", text)
 	}
 	return list, nil
 }

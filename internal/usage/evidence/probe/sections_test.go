@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -87,17 +86,6 @@ ffffffffc0001000 t br_forward	[bridge]
 	}
 	if _, err := parseSymbols(strings.NewReader("0000000000000000 T nf_hook_slow\n")); err == nil || !strings.Contains(err.Error(), "kptr_restrict") {
 		t.Errorf("hidden addresses: %v", err)
-	}
-}
-
-func TestListsOfProcessorsAreRead(t *testing.T) {
-	for text, want := range map[string][]int{"0": {0}, "0-3": {0, 1, 2, 3}, "0-1,4,6-7": {0, 1, 4, 6, 7}} {
-		if got, err := parseProcessorList(text); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-	if _, err := parseProcessorList("none"); err == nil {
-		t.Error("a word was read as a list")
 	}
 }
 
