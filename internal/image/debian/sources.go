@@ -59,8 +59,11 @@ func wantedSuite(hostSuite, hostRelease, suite string) (string, bool) {
 		return "", false
 	}
 	switch pocket {
-	case "", "-updates", "-security", "/updates":
-		return suite + pocket, true
+	case "-updates", "-security", "/updates":
+		// What is newest in Debian goes to unstable itself.
+		return suite + pocket, suite != "sid" && suite != "unstable"
+	case "":
+		return suite, true
 	}
 	return "", false
 }

@@ -93,6 +93,11 @@ Components: main
 			want: []string{"deb http://a.example/debian trixie main", "deb http://a.example/debian-security trixie-security main"},
 		},
 		{
+			what: "unstable has no updates beside it", distro: debian, suite: "sid",
+			apt:  map[string]string{"sources.list": "deb http://a.example/debian bookworm main\ndeb http://a.example/debian bookworm-updates main\ndeb http://a.example/debian-security bookworm-security main\n"},
+			want: []string{"deb http://a.example/debian sid main"},
+		},
+		{
 			what: "a recipe's components stand beside the host's own, and only in the distribution's sources", distro: debian, components: []string{"contrib", "non-free"},
 			apt: map[string]string{"sources.list": "deb http://a.example/debian bookworm main contrib\ndeb http://a.example/security bookworm-security main\ndeb [signed-by=/etc/apt/keyrings/x.gpg] http://x.example/ bookworm main\n"},
 			want: []string{

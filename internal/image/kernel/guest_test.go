@@ -244,6 +244,11 @@ func TestKernelPackagesAreFollowedToTheKernelAndItsModules(t *testing.T) {
 	if next != "" || len(modules) != 1 || modules[0] != "linux-modules-6.8.0-57-generic" {
 		t.Errorf("Ubuntu's kernel: got %s, %v", next, modules)
 	}
+	const release = "7.2.13+deb14-cloud-amd64"
+	next, parts := kernelParts([]string{"linux-base", "initramfs-tools", "linux-base-" + release, "linux-binary-" + release, "linux-modules-" + release})
+	if next != "" || !slices.Equal(parts, []string{"linux-binary-" + release, "linux-modules-" + release}) {
+		t.Errorf("a newer Debian's kernel: got %s, %v", next, parts)
+	}
 	if got := (debPackage{"linux-image-unsigned-6.8.0-57-generic", "6.8.0-57.59"}).kernelRelease(); got != "6.8.0-57-generic" {
 		t.Errorf("release: got %s", got)
 	}

@@ -171,8 +171,8 @@ func findKernelOnce(ctx context.Context, kept store.Directory, a debian.Apt, dis
 	})
 }
 
-// findKernel queries apt for the package with the kernel (the first one
-// returned) and those with its modules. It updates apt's lists if they have no
+// findKernel queries apt for the package of the kernel (the first one
+// returned) and those with its parts. It updates apt's lists if they have no
 // kernel.
 func findKernel(ctx context.Context, a debian.Apt, distro debian.Distribution, choice Choice, progress func(string)) ([]debPackage, error) {
 	names := kernelPackages(distro.ID, debian.Architecture(), choice.Name)
@@ -205,13 +205,13 @@ func resolveKernel(ctx context.Context, a debian.Apt, name string) ([]debPackage
 		if err != nil {
 			return nil, err
 		}
-		next, modules := kernelParts(depends)
+		next, parts := kernelParts(depends)
 		if next != "" && next != name {
 			name = next
 			continue
 		}
 		packages := []debPackage{}
-		for _, n := range append([]string{name}, modules...) {
+		for _, n := range append([]string{name}, parts...) {
 			version, err := a.Candidate(ctx, n)
 			if err != nil {
 				return nil, err
@@ -227,18 +227,18 @@ func resolveKernel(ctx context.Context, a debian.Apt, name string) ([]debPackage
 }
 
 // kernelParts returns, from a kernel package's dependencies, the kernel package
-// that it stands for, if any, and the packages with modules (Ubuntu has separate
-// ones).
-func kernelParts(depends []string) (next string, modules []string) {
+// that it stands for, if any, and the packages that have parts of it: Ubuntu and newer
+// Debians have one with modules, and these also one with the kernel itself.
+func kernelParts(depends []string) (next string, parts []string) {
 	for _, d := range depends {
 		switch {
 		case strings.HasPrefix(d, "linux-image-") && next == "":
 			next = d
-		case strings.HasPrefix(d, "linux-modules-") && !strings.HasPrefix(d, "linux-modules-extra-"):
-			modules = append(modules, d)
+		case strings.HasPrefix(d, "linux-modules-") && !strings.HasPrefix(d, "linux-modules-extra-"), strings.HasPrefix(d, "linux-binary-"):
+			parts = append(parts, d)
 		}
 	}
-	return next, modules
+	return next, parts
 }
 
 // fetchKernel downloads and unpacks the packages into a new kernel directory.
@@ -265,8 +265,11 @@ func fetchKernel(ctx context.Context, a debian.Apt, dir string, packages []debPa
 		}
 	}
 	kernels, _ := filepath.Glob(filepath.Join(tree, "boot", "vmlinu[xz]-*"))
+	if len(kernels) == 0 { // the package's scripts, which are not run, copy it to /boot
+		kernels, _ = filepath.Glob(filepath.Join(tree, "usr/lib/modules", "*", "vmlinu[xz]"))
+	}
 	if len(kernels) != 1 {
-		return fmt.Errorf("packages %v hold %d files /boot/vmlinuz-*, not one", packages, len(kernels))
+		return fmt.Errorf("packages %v hold %d files /boot/vmlinuz-* or /usr/lib/modules/*/vmlinuz, not one", packages, len(kernels))
 	}
 	if err := os.Rename(kernels[0], filepath.Join(dir, "bzImage")); err != nil {
 		return err
