@@ -58,19 +58,7 @@ func NewGuest(ctx context.Context, kept store.Directory, choice Choice, agentPro
 	name := filepath.Base(kernel.Dir) + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
 	guest.Initramfs = kept.Path("guests", name)
 	err = kept.Once(ctx, "guest-"+name, guest.Initramfs, func(temporary string) error {
-		modules, err := collectModules(filepath.Join(kernel.Dir, "modules"), guestModules)
-		if err != nil {
-			return err
-		}
-		file, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-		if err != nil {
-			return fmt.Errorf("initramfs: %w", store.Explain(err))
-		}
-		defer file.Close()
-		if err := writeInitramfs(file, agent, modules); err != nil {
-			return err
-		}
-		return file.Close()
+		return WriteInitramfs(temporary, agent, filepath.Join(kernel.Dir, "modules"), guestModules)
 	})
 	if err != nil {
 		return nil, err

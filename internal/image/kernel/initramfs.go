@@ -5,11 +5,30 @@ import (
 	"debug/elf"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"tare/internal/image/store"
 
 	"github.com/cavaliergopher/cpio"
 )
+
+// WriteInitramfs writes a file with an initramfs: a static program as /init, and the
+// named modules of a kernel's tree with those that they need.
+func WriteInitramfs(path string, program []byte, tree string, names []string) error {
+	modules, err := collectModules(tree, names)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("initramfs: %w", store.Explain(err))
+	}
+	defer file.Close()
+	if err := writeInitramfs(file, program, modules); err != nil {
+		return err
+	}
+	return file.Close()
+}
 
 // writeInitramfs writes a guest's initramfs: the agent as /init, the modules
 // under /modules with their order in /modules/order, and empty directories as
