@@ -14,6 +14,7 @@ const (
 	getAPIVersion       = 0xAE00
 	createVM            = 0xAE01
 	getVCPUMmapSize     = 0xAE04
+	getSupportedCPUID   = 0xC008AE05
 	createVCPU          = 0xAE41
 	setUserMemoryRegion = 0x4020AE46
 	setTSSAddress       = 0xAE47
@@ -21,6 +22,7 @@ const (
 	setRegisters        = 0x4090AE82
 	getSystemRegisters  = 0x8138AE83
 	setSystemRegisters  = 0x4138AE84
+	setCPUID            = 0x4008AE90
 
 	apiVersion = 12
 	exitHalt   = 5
@@ -57,6 +59,16 @@ type systemRegisters struct {
 	cr0, cr2, cr3, cr4, cr8         uint64
 	efer, apicBase                  uint64
 	interrupts                      [4]uint64
+}
+
+// cpuid is struct kvm_cpuid2 with room for as many entries as KVM accepts.
+type cpuid struct {
+	entries, padding uint32
+	entry            [256]struct {
+		function, index, flags uint32
+		eax, ebx, ecx, edx     uint32
+		padding                [3]uint32
+	}
 }
 
 // runState is the beginning of struct kvm_run, which KVM shares for a virtual CPU.
@@ -139,10 +151,28 @@ func newMachine(device string) (*machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapping a virtual CPU's state: %w", err)
 	}
+	// Without it the virtual CPU has no 64-bit mode, and newer kernels refuse to
+	// switch it there.
+	if err := copyCPUID(kvm, cpu); err != nil {
+		return nil, err
+	}
 	if err := enterLongMode(cpu); err != nil {
 		return nil, err
 	}
 	return &machine{cpu: cpu, state: (*runState)(unsafe.Pointer(&state[0]))}, nil
+}
+
+// copyCPUID gives a virtual CPU all features that KVM supports.
+func copyCPUID(kvm, cpu int) error {
+	var features cpuid
+	features.entries = uint32(len(features.entry))
+	if _, err := ioctl(kvm, getSupportedCPUID, uintptr(unsafe.Pointer(&features))); err != nil {
+		return fmt.Errorf("reading the CPUID that KVM supports: %w", err)
+	}
+	if _, err := ioctl(cpu, setCPUID, uintptr(unsafe.Pointer(&features))); err != nil {
+		return fmt.Errorf("giving a virtual CPU its CPUID: %w", err)
+	}
+	return nil
 }
 
 func enterLongMode(cpu int) error {
