@@ -108,26 +108,53 @@ type machine struct {
 	state *runState
 }
 
-func newMachine(device string) (*machine, error) {
+// newMachine calls begin before each step. An error is that of the last one.
+func newMachine(device string, begin func(step string)) (*machine, error) {
+	begin(opening)
 	kvm, err := unix.Open(device, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", device, err)
+		return nil, err
 	}
+	begin("reading its version")
 	version, err := ioctl(kvm, getAPIVersion, 0)
-	if err != nil || version != apiVersion {
-		return nil, fmt.Errorf("%s has API version %d instead of %d (%v)", device, version, apiVersion, err)
+	if err != nil {
+		return nil, fmt.Errorf("KVM_GET_API_VERSION: %w", err)
 	}
+	if version != apiVersion {
+		return nil, fmt.Errorf("KVM_GET_API_VERSION: %d instead of %d", version, apiVersion)
+	}
+	begin("creating a VM")
 	vm, err := ioctl(kvm, createVM, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s opens, but KVM_CREATE_VM failed: %w", device, err)
+		return nil, fmt.Errorf("KVM_CREATE_VM: %w", err)
 	}
 	// Older Intel processors need this before a virtual CPU runs. On others its
 	// error does not matter.
 	_, _ = ioctl(vm, setTSSAddress, 0xfffbd000)
+	begin("giving a VM memory")
+	if err := addMemory(vm); err != nil {
+		return nil, err
+	}
+	begin("creating a virtual CPU")
+	m, err := addCPU(kvm, vm)
+	if err != nil {
+		return nil, err
+	}
+	// Without it the virtual CPU has no 64-bit mode, and newer kernels refuse to
+	// switch it there.
+	begin("giving a virtual CPU its CPUID")
+	if err := copyCPUID(kvm, m.cpu); err != nil {
+		return nil, err
+	}
+	begin("switching a virtual CPU to 64-bit mode")
+	return m, enterLongMode(m.cpu)
+}
 
+// addMemory gives a VM its page tables and code.
+func addMemory(vm int) error {
 	memory, err := unix.Mmap(-1, 0, memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return nil, fmt.Errorf("mapping %d bytes for the guest: %w", memorySize, err)
+		return fmt.Errorf("mapping %d bytes: %w", memorySize, err)
 	}
 	entry := func(at int, value uint64) { *(*uint64)(unsafe.Pointer(&memory[at])) = value }
 	entry(pml4At, pdptAt|present|writable)
@@ -136,28 +163,23 @@ func newMachine(device string) (*machine, error) {
 	copy(memory[codeAt:], code)
 	region := memoryRegion{size: memorySize, userland: uint64(uintptr(unsafe.Pointer(&memory[0])))}
 	if _, err := ioctl(vm, setUserMemoryRegion, uintptr(unsafe.Pointer(&region))); err != nil {
-		return nil, fmt.Errorf("%s opens, but KVM_SET_USER_MEMORY_REGION failed: %w", device, err)
+		return fmt.Errorf("KVM_SET_USER_MEMORY_REGION: %w", err)
 	}
+	return nil
+}
 
+func addCPU(kvm, vm int) (*machine, error) {
 	cpu, err := ioctl(vm, createVCPU, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s opens, but KVM_CREATE_VCPU failed: %w", device, err)
+		return nil, fmt.Errorf("KVM_CREATE_VCPU: %w", err)
 	}
 	size, err := ioctl(kvm, getVCPUMmapSize, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s opens, but KVM_GET_VCPU_MMAP_SIZE failed: %w", device, err)
+		return nil, fmt.Errorf("KVM_GET_VCPU_MMAP_SIZE: %w", err)
 	}
 	state, err := unix.Mmap(cpu, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("mapping a virtual CPU's state: %w", err)
-	}
-	// Without it the virtual CPU has no 64-bit mode, and newer kernels refuse to
-	// switch it there.
-	if err := copyCPUID(kvm, cpu); err != nil {
-		return nil, err
-	}
-	if err := enterLongMode(cpu); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("mapping its state: %w", err)
 	}
 	return &machine{cpu: cpu, state: (*runState)(unsafe.Pointer(&state[0]))}, nil
 }
@@ -167,10 +189,10 @@ func copyCPUID(kvm, cpu int) error {
 	var features cpuid
 	features.entries = uint32(len(features.entry))
 	if _, err := ioctl(kvm, getSupportedCPUID, uintptr(unsafe.Pointer(&features))); err != nil {
-		return fmt.Errorf("reading the CPUID that KVM supports: %w", err)
+		return fmt.Errorf("KVM_GET_SUPPORTED_CPUID: %w", err)
 	}
 	if _, err := ioctl(cpu, setCPUID, uintptr(unsafe.Pointer(&features))); err != nil {
-		return fmt.Errorf("giving a virtual CPU its CPUID: %w", err)
+		return fmt.Errorf("KVM_SET_CPUID2: %w", err)
 	}
 	return nil
 }
@@ -178,7 +200,7 @@ func copyCPUID(kvm, cpu int) error {
 func enterLongMode(cpu int) error {
 	var s systemRegisters
 	if _, err := ioctl(cpu, getSystemRegisters, uintptr(unsafe.Pointer(&s))); err != nil {
-		return fmt.Errorf("reading a virtual CPU's registers: %w", err)
+		return fmt.Errorf("KVM_GET_SREGS: %w", err)
 	}
 	const (
 		protection, extensionType, paging = 1 << 0, 1 << 4, 1 << 31 // cr0
@@ -194,7 +216,7 @@ func enterLongMode(cpu int) error {
 	data := segment{limit: 0xffffffff, selector: 16, kind: readWrite, present: 1, db: 1, s: 1, g: 1}
 	s.ds, s.es, s.fs, s.gs, s.ss = data, data, data, data, data
 	if _, err := ioctl(cpu, setSystemRegisters, uintptr(unsafe.Pointer(&s))); err != nil {
-		return fmt.Errorf("switching a virtual CPU to 64-bit mode: %w", err)
+		return fmt.Errorf("KVM_SET_SREGS: %w", err)
 	}
 	return nil
 }
@@ -203,7 +225,7 @@ func enterLongMode(cpu int) error {
 func (m *machine) loop(instructions uint64) (time.Duration, error) {
 	r := registers{rip: codeAt, rcx: instructions / instructionsPerIteration, rflags: 2}
 	if _, err := ioctl(m.cpu, setRegisters, uintptr(unsafe.Pointer(&r))); err != nil {
-		return 0, fmt.Errorf("setting a virtual CPU's registers: %w", err)
+		return 0, fmt.Errorf("KVM_SET_REGS: %w", err)
 	}
 	start := time.Now()
 	for {
@@ -212,13 +234,13 @@ func (m *machine) loop(instructions uint64) (time.Duration, error) {
 			continue
 		}
 		if err != nil {
-			return 0, fmt.Errorf("%s opens, but KVM_RUN failed: %w", Device, err)
+			return 0, fmt.Errorf("KVM_RUN: %w", err)
 		}
 		break
 	}
 	elapsed := time.Since(start)
 	if reason := m.state.exitReason; reason != exitHalt {
-		return 0, fmt.Errorf("%s opens, but a virtual CPU exited a loop of %d instructions with exit reason %d instead of a halt", Device, instructions, reason)
+		return 0, fmt.Errorf("KVM_RUN: exit reason %d instead of %d, a halt", reason, exitHalt)
 	}
 	return elapsed, nil
 }

@@ -11,7 +11,7 @@ import (
 // machine is implemented only where there is guest code for the architecture.
 type machine struct{}
 
-func newMachine(string) (*machine, error) {
+func newMachine(string, func(string)) (*machine, error) {
 	return nil, errors.New("tare has no KVM probe for " + runtime.GOARCH)
 }
 

@@ -42,11 +42,24 @@ type Result struct {
 	Reason string `json:"reason"`
 }
 
-// childVariable makes ProbeMain measure, print the result and exit, after
+// childVariable makes ProbeMain measure, print messages and exit, after
 // childTimeout at the latest.
 const (
 	childVariable = "TARE_KVM_PROBE"
 	childTimeout  = 30 * time.Second
+)
+
+// message is what the child prints, as a line of JSON: the step that it begins, or,
+// at the end, the result.
+type message struct {
+	Step   string  `json:"step,omitempty"`
+	Result *Result `json:"result,omitempty"`
+}
+
+// The steps that messages to the user treat differently from others.
+const (
+	starting = "starting the probe"
+	opening  = "opening it"
 )
 
 var mainCalled atomic.Bool
@@ -65,7 +78,9 @@ func ProbeMain() {
 	}
 	// A parent that was killed cannot end its probe.
 	time.AfterFunc(childTimeout, func() { os.Exit(1) })
-	_ = json.NewEncoder(os.Stdout).Encode(measure(Device))
+	out := json.NewEncoder(os.Stdout)
+	result := measure(Device, func(step string) { _ = out.Encode(message{Step: step}) })
+	_ = out.Encode(message{Result: &result})
 	os.Exit(0)
 }
 
@@ -74,9 +89,10 @@ var known struct {
 	result *Result
 }
 
-// Probe times a loop of instructions in a virtual CPU and returns within the
-// timeout. The result is kept for the lifetime of the process; that of a
-// cancelled probe is not.
+// Probe times a loop of instructions in a virtual CPU. Each of its steps, such as one
+// loop, may take as long as the timeout; the start of its process has a limit of its
+// own, since it reads a large program, which says nothing about KVM. The result is
+// kept for the lifetime of the process; that of a cancelled probe is not.
 func Probe(ctx context.Context, timeout time.Duration) Result {
 	known.Lock()
 	defer known.Unlock()
@@ -98,7 +114,7 @@ func probe(ctx context.Context, timeout time.Duration, device string) Result {
 	case errors.Is(err, fs.ErrPermission):
 		return Result{Reason: device + " may not be opened by this user: run as root or as a member of the group kvm"}
 	case err != nil:
-		return Result{Reason: fmt.Sprintf("opening %s: %v", device, err)}
+		return Result{Reason: sentence(device, opening, err)}
 	}
 	file.Close()
 
@@ -107,79 +123,75 @@ func probe(ctx context.Context, timeout time.Duration, device string) Result {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return Result{Present: true, Reason: fmt.Sprintf("finding tare's executable to run the probe: %v", err)}
+		return Result{Present: true, Reason: sentence(device, starting, err)}
 	}
 	child := exec.Command(self)
 	child.Env = append(os.Environ(), childVariable+"=1")
 	var stderr bytes.Buffer
 	child.Stderr = &stderr
-	return run(ctx, timeout, child, &stderr)
+	return run(ctx, startTimeout, timeout, child, &stderr)
 }
 
-// run waits for the child's result, but not longer than the timeout: a child that
-// cannot be killed because it hangs in the kernel is reaped in the background.
-func run(ctx context.Context, timeout time.Duration, child *exec.Cmd, stderr *bytes.Buffer) Result {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+// startTimeout bounds the start of the child, which the page cache decides.
+const startTimeout = 20 * time.Second
+
+// run waits for the child's result, but not longer for a step than the timeout: a child
+// that cannot be killed because it hangs in the kernel is reaped in the background.
+func run(ctx context.Context, startTimeout, timeout time.Duration, child *exec.Cmd, stderr *bytes.Buffer) Result {
+	failed := func(step string, why any) Result { return Result{Present: true, Reason: sentence(Device, step, why)} }
 	stdout, err := child.StdoutPipe()
 	if err != nil {
-		return Result{Present: true, Reason: fmt.Sprintf("creating the probe's pipe: %v", err)}
+		return failed(starting, err)
 	}
 	if err := child.Start(); err != nil {
-		return Result{Present: true, Reason: fmt.Sprintf("starting the probe: %v", err)}
+		return failed(starting, err)
 	}
-	result := make(chan Result, 1)
+	messages, unheard := make(chan message), make(chan struct{})
+	defer close(unheard)
+	var end error
 	crash.Go(func() {
-		output, _ := io.ReadAll(stdout)
-		end := child.Wait()
-		var r Result
-		if err := json.Unmarshal(output, &r); err != nil {
-			r = Result{Present: true, Reason: fmt.Sprintf("the probe exited without a result (%v): %s", end, strings.TrimSpace(stderr.String()))}
+		defer close(messages)
+		for lines := json.NewDecoder(stdout); ; {
+			var m message
+			if lines.Decode(&m) != nil {
+				break
+			}
+			select {
+			case messages <- m:
+			case <-unheard:
+			}
 		}
-		result <- r
+		_, _ = io.Copy(io.Discard, stdout)
+		end = child.Wait()
 	})
-	select {
-	case r := <-result:
-		return r
-	case <-ctx.Done():
-		_ = child.Process.Kill()
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return Result{Present: true, Reason: fmt.Sprintf("%s opens, but a loop of %d instructions did not end within %v", Device, firstLoop, timeout)}
-		}
-		return Result{Present: true, Reason: "the probe was interrupted"}
-	}
-}
-
-// firstLoop is the number of instructions of the first loop, few enough for an
-// interpreter to complete.
-const firstLoop = 200_000
-
-// minDuration is how long a loop must take for its speed to be accurate.
-const minDuration = 10 * time.Millisecond
-
-// measure runs longer and longer loops until one takes minDuration.
-func measure(device string) Result {
-	m, err := newMachine(device)
-	if err != nil {
-		return Result{Present: true, Reason: err.Error()}
-	}
-	for n := uint64(firstLoop); ; n *= 10 {
-		elapsed, err := m.loop(n)
-		if err != nil {
-			return Result{Present: true, Reason: err.Error()}
-		}
-		if elapsed >= minDuration {
-			return evaluate(float64(n) / elapsed.Seconds())
+	step, limit := starting, startTimeout
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case m, more := <-messages:
+			switch {
+			case m.Result != nil:
+				return *m.Result
+			case !more:
+				return failed(step, fmt.Sprintf("the probe exited (%v): %s", end, strings.TrimSpace(stderr.String())))
+			}
+			step, limit = m.Step, timeout
+			timer.Reset(limit)
+		case <-timer.C:
+			_ = child.Process.Kill()
+			return failed(step, fmt.Sprintf("no end within %v", limit))
+		case <-ctx.Done():
+			_ = child.Process.Kill()
+			return Result{Present: true, Reason: "the probe was interrupted"}
 		}
 	}
 }
 
-func evaluate(speed float64) Result {
-	r := Result{Present: true, Usable: speed >= Fast, InstructionsPerSecond: speed}
-	if r.Usable {
-		r.Reason = fmt.Sprintf("a virtual CPU runs %.0f million instructions per second", speed/1e6)
-	} else {
-		r.Reason = fmt.Sprintf("%s opens, but a virtual CPU runs only %.3g million instructions per second (usable from %.0f): its guests are interpreted", Device, speed/1e6, Fast/1e6)
+// sentence says which step of a probe failed, and why.
+func sentence(device, step string, why any) string {
+	if step == opening {
+		return fmt.Sprintf("opening %s failed: %v", device, why)
 	}
-	return r
+	return fmt.Sprintf("%s opens, but %s failed: %v", device, step, why)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +29,13 @@ func TestWithoutTheDeviceTheReasonSaysSo(t *testing.T) {
 }
 
 func TestAFileThatIsNotKVMIsNotUsable(t *testing.T) {
-	r := measure(os.DevNull)
-	if r.Usable || r.InstructionsPerSecond != 0 || !strings.Contains(r.Reason, "version") {
+	var steps []string
+	r := measure(os.DevNull, func(step string) { steps = append(steps, step) })
+	if r.Usable || r.InstructionsPerSecond != 0 || !strings.Contains(r.Reason, os.DevNull+" opens, but reading its version failed: KVM_GET_API_VERSION: ") || len(steps) != 2 {
+		t.Errorf("got %+v after %q", r, steps)
+	}
+	r = measure(filepath.Join(t.TempDir(), "kvm"), func(string) {})
+	if !strings.HasPrefix(r.Reason, "opening ") || !strings.HasSuffix(r.Reason, "/kvm failed: no such file or directory") {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -46,21 +52,41 @@ func TestSpeedDecidesNotPresence(t *testing.T) {
 	}
 }
 
-func TestAProbeThatHangsEndsAtTheTimeout(t *testing.T) {
+// runShell runs a child that a shell plays.
+func runShell(startTimeout, timeout time.Duration, script string) Result {
 	var stderr bytes.Buffer
-	child := exec.Command("tail", "-f", os.DevNull)
-	r := run(context.Background(), 50*time.Millisecond, child, &stderr)
-	if r.Usable || !strings.Contains(r.Reason, "did not end within 50ms") {
+	child := exec.Command("sh", "-c", script)
+	child.Stderr = &stderr
+	return run(context.Background(), startTimeout, timeout, child, &stderr)
+}
+
+func TestAProbeThatHangsEndsAtTheTimeoutAndItsStepIsNamed(t *testing.T) {
+	for step, script := range map[string]string{
+		"starting the probe": "exec tail -f /dev/null",
+		"creating a VM":      `echo '{"step":"opening it"}'; echo '{"step":"creating a VM"}'; exec tail -f /dev/null`,
+	} {
+		start := 50 * time.Millisecond
+		if step != "starting the probe" {
+			start = time.Minute
+		}
+		r := runShell(start, 50*time.Millisecond, script)
+		if r.Usable || r.Reason != Device+" opens, but "+step+" failed: no end within 50ms" {
+			t.Errorf("%s: got %+v", step, r)
+		}
+	}
+}
+
+// A large program can take seconds to start where nothing of it is in memory.
+func TestTheStartOfTheProbeIsNotPartOfItsTime(t *testing.T) {
+	r := runShell(time.Minute, time.Nanosecond, `echo '{"result":{"present":true,"usable":true,"reason":"fast"}}'`)
+	if !r.Usable || r.Reason != "fast" {
 		t.Errorf("got %+v", r)
 	}
 }
 
 func TestAProbeThatFailsIsNotUsableAndItsStderrIsInTheReason(t *testing.T) {
-	var stderr bytes.Buffer
-	child := exec.Command("sh", "-c", "echo killed by the kernel >&2; exit 3")
-	child.Stderr = &stderr
-	r := run(context.Background(), timeout, child, &stderr)
-	if r.Usable || !strings.Contains(r.Reason, "exit status 3") || !strings.Contains(r.Reason, "killed by the kernel") {
+	r := runShell(time.Minute, timeout, `echo '{"step":"creating a VM"}'; echo killed by the kernel >&2; exit 3`)
+	if r.Usable || r.Reason != Device+" opens, but creating a VM failed: the probe exited (exit status 3): killed by the kernel" {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -81,6 +107,9 @@ func TestTheResultOfTheRealProbeIsKept(t *testing.T) {
 	t.Logf("%+v", first)
 	if first.Reason == "" {
 		t.Error("a probe without a reason")
+	}
+	if words := regexp.MustCompile(`^/dev/kvm opens, but (a virtual CPU runs only .+ \(usable from 100\)|.+ failed: .+)`); first.Present && !first.Usable && !words.MatchString(first.Reason) {
+		t.Error("it says neither that loops were slow nor which step failed")
 	}
 	if first.Usable && first.InstructionsPerSecond < Fast {
 		t.Errorf("usable at %g instructions per second", first.InstructionsPerSecond)
