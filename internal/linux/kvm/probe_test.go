@@ -3,6 +3,7 @@ package kvm
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,10 +46,43 @@ func TestSpeedDecidesNotPresence(t *testing.T) {
 		speed  float64
 		usable bool
 	}{{2e6, false}, {99e6, false}, {100e6, true}, {4e9, true}} {
-		r := evaluate(c.speed)
+		r := evaluate(c.speed, 1)
 		if r.Usable != c.usable || !r.Present || r.InstructionsPerSecond != c.speed || r.Reason == "" {
 			t.Errorf("at %g instructions per second: %+v", c.speed, r)
 		}
+	}
+}
+
+// Another process that gets the processor makes one loop slow, not all of them.
+func TestOneSlowLoopDoesNotDecide(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name   string
+		loops  []time.Duration
+		usable bool
+		speed  float64
+	}{
+		{"fast", []time.Duration{ms / 2, 10 * ms}, true, 100e6},
+		{"the first one is slow", []time.Duration{25 * ms, ms, 10 * ms}, true, 100e6},
+		{"a longer one is slow", []time.Duration{ms, 40 * ms, 10 * ms}, true, 100e6},
+		{"all are slow", []time.Duration{80 * ms, 50 * ms, 40 * ms, 80 * ms}, false, 2.5e6},
+		{"too slow for more than two", []time.Duration{400 * ms, 500 * ms}, false, 250e3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			left := c.loops
+			speed, loops, err := fastest(func(uint64) (time.Duration, error) {
+				if len(left) == 0 {
+					t.Fatal("one loop more")
+				}
+				next := left[0]
+				left = left[1:]
+				return next, nil
+			})
+			r := evaluate(speed, loops)
+			if err != nil || len(left) > 0 || r.Usable != c.usable || speed != c.speed || r.Usable == strings.Contains(r.Reason, fmt.Sprintf("in the fastest of %d loops", loops)) {
+				t.Errorf("%v, %d loops left, %+v", err, len(left), r)
+			}
+		})
 	}
 }
 
@@ -108,7 +142,7 @@ func TestTheResultOfTheRealProbeIsKept(t *testing.T) {
 	if first.Reason == "" {
 		t.Error("a probe without a reason")
 	}
-	if words := regexp.MustCompile(`^/dev/kvm opens, but (a virtual CPU runs only .+ \(usable from 100\)|.+ failed: .+)`); first.Present && !first.Usable && !words.MatchString(first.Reason) {
+	if words := regexp.MustCompile(`^/dev/kvm opens, but (a virtual CPU runs only .+ in the fastest of \d loops \(usable from 100\)|.+ failed: .+)`); first.Present && !first.Usable && !words.MatchString(first.Reason) {
 		t.Error("it says neither that loops were slow nor which step failed")
 	}
 	if first.Usable && first.InstructionsPerSecond < Fast {
