@@ -234,10 +234,14 @@ func needsRoot(fix string) bool {
 // command is the one command that a fix is here; "" where it is none, or another one.
 func (m machine) command(fix string) string {
 	if with, rest, two := strings.Cut(fix, " (without systemd: "); two && strings.HasSuffix(rest, ")") {
+		command := strings.TrimSuffix(rest, ")")
 		if m.systemd {
-			return m.asRoot(with)
+			command = with
 		}
-		return m.asRoot(strings.TrimSuffix(rest, ")"))
+		if strings.HasPrefix(with, "systemctl --user ") { // the user's own service
+			return command
+		}
+		return m.asRoot(command)
 	}
 	if simple.MatchString(fix) {
 		return m.asRoot(fix)
@@ -340,6 +344,9 @@ func (m machine) next(g *Guide) {
 	}
 	switch {
 	case len(g.Blocked) > 0 || m.underWay: // another would wait for it
+		return
+	case len(g.Works) < two: // others may work
+		add("tare doctor", "what works here; it waits for all checks")
 		return
 	case g.Images != "":
 		add("tare try IMAGE", "measure an image that is made")

@@ -46,6 +46,8 @@ func of(directory, name string, stopped string) *rundir.Run {
 		Manifest: rundir.Manifest{Sessions: []rundir.Session{s}}}
 }
 
+const startOwnPodman = "systemctl --user start podman.socket (without systemd: sh -c 'mkdir -p /run/user/1000/podman && exec podman system service --time=0 unix:///run/user/1000/podman/podman.sock' &)"
+
 const startDocker = "sudo systemctl start docker (without systemd: sudo dockerd &)"
 
 func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
@@ -73,6 +75,8 @@ func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
 			home:      errors.New("/nowhere cannot be used, since / cannot be written: permission denied; name another directory with --home"),
 			unchecked: []string{"kubernetes"},
 			checked:   []doctor.Environment{engine("docker", startDocker), lacks("native", "systemd-run --user --scope tare ..., or run tare as root (sudo)"), lacks("oci", "run tare as root (sudo)")}},
+		"not-known-yet": {systemd: true, baseline: "native", images: errors.New("making a root file system needs root"), unchecked: []string{"kubernetes", "qemu"},
+			checked: []doctor.Environment{engine("podman", startOwnPodman), lacks("native", "run tare as root (sudo)")}},
 		"made-images-only": here(func(m *machine) {
 			m.root, m.made, m.images = false, 0, errors.New("making a root file system needs root")
 		}),
@@ -106,6 +110,8 @@ func TestAFixIsTheCommandOfThisMachine(t *testing.T) {
 		{"with systemd", startDocker, "systemctl start docker", machine{root: true, systemd: true}},
 		{"without systemd", startDocker, "dockerd &", machine{root: true}},
 		{"an ordinary user", startDocker, "sudo dockerd &", machine{}},
+		{"an ordinary user's own service", startOwnPodman, "systemctl --user start podman.socket", machine{systemd: true}},
+		{"the same without systemd", startOwnPodman, "sh -c 'mkdir -p /run/user/1000/podman && exec podman system service --time=0 unix:///run/user/1000/podman/podman.sock' &", machine{}},
 		{"a mount", "mount -t cgroup2 none /sys/fs/cgroup", "sudo mount -t cgroup2 none /sys/fs/cgroup", machine{}},
 		{"prose", "look at its log, and restart it", "", machine{root: true}},
 		{"two commands", "modprobe tun; rm x", "", machine{root: true}},

@@ -26,6 +26,9 @@ func (g Guide) Text(w io.Writer, width int) {
 	}
 	if works = strings.TrimPrefix(works, "; "); works == "" {
 		works = "no environment yet"
+		if len(g.Unknown) > 0 {
+			works = "none is known yet"
+		}
 	}
 	say("Works here: %s", works)
 	for _, a := range g.Adds {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"tare/internal/base/bounded"
 	"tare/internal/environment/oci"
 	"tare/internal/image/origin"
+	"tare/internal/linux/permission"
 )
 
 // brand is what differs between the engines with Docker's API.
@@ -33,11 +35,17 @@ type brand struct {
 	takesParent bool
 	program     string // that start needs, and the package that it is in; "" if unknown
 	packaged    string
+	// own is the command with which a user, in a session that has this directory, starts an
+	// own one instead of the one at host; nil or "" where there is none.
+	own func(host string, uid int, session string) string
 }
 
 var (
-	theDocker = brand{"docker", "Docker daemon", "sudo systemctl start docker (without systemd: sudo dockerd &)", DockerHost, true, "dockerd", "docker.io"}
-	thePodman = brand{"podman", "Podman service", "sudo systemctl start podman.socket (without systemd: sudo sh -c 'mkdir -p /run/podman && exec podman system service --time=0 unix:///run/podman/podman.sock' &)", PodmanHost, false, "podman", "podman"}
+	theDocker = brand{kind: "docker", name: "Docker daemon", start: "sudo systemctl start docker (without systemd: sudo dockerd &)",
+		host: DockerHost, takesParent: true, program: "dockerd", packaged: "docker.io"}
+	thePodman = brand{kind: "podman", name: "Podman service",
+		start: "sudo systemctl start podman.socket (without systemd: sudo sh -c 'mkdir -p /run/podman && exec podman system service --time=0 unix:///run/podman/podman.sock' &)",
+		host:  PodmanHost, program: "podman", packaged: "podman", own: startOwnPodman}
 )
 
 // engine is a daemon at a Unix socket of this machine.
@@ -172,13 +180,23 @@ func (e *engine) unreachable(ctx context.Context) error {
 
 // fix is how to fix an engine that is unreachable, or hangs.
 func (e *engine) fix(err error) string {
+	return e.fixFor(err, os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))
+}
+
+// fixFor is fix for a user, in a session that has this directory.
+func (e *engine) fixFor(err error, uid int, session string) string {
+	own := ""
+	if e.own != nil {
+		own = e.own(e.host, uid, session)
+	}
 	switch {
 	case errors.Is(err, errSilent):
 		return "look at its log, and restart it"
+	case own != "":
+		return own
 	case errors.Is(err, syscall.EACCES):
-		return "run as root (sudo), or add the user to the group of the socket (sudo usermod -aG GROUP USER; then log in again)"
-	}
-	if e.program != "" && e.host == e.brand.host() && !installed(e.program) {
+		return permission.Fix(strings.TrimPrefix(e.host, "unix://"))
+	case e.program != "" && e.host == e.brand.host() && !installed(e.program):
 		return "apt-get install -y " + e.packaged
 	}
 	return e.start

@@ -3,6 +3,7 @@ package docker
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"tare/internal/environment"
@@ -44,13 +45,39 @@ func DockerHost() string {
 	return "unix:///var/run/docker.sock"
 }
 
-// PodmanHost is where Podman's service is expected: $TARE_PODMAN_HOST, else its
-// usual socket.
+// PodmanHost is where Podman's service is expected: $TARE_PODMAN_HOST, else the socket
+// of the user's own service if it is there, else that of root's.
 func PodmanHost() string {
 	if host := os.Getenv("TARE_PODMAN_HOST"); host != "" {
 		return host
 	}
-	return "unix:///run/podman/podman.sock"
+	if own := ownPodman(os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")); own != "" {
+		if _, err := os.Stat(own); err == nil {
+			return "unix://" + own
+		}
+	}
+	return rootPodman
+}
+
+const rootPodman = "unix:///run/podman/podman.sock"
+
+// ownPodman is the socket of the service in the session of an ordinary user, see
+// podman-system-service(1); "" for root, and without a session.
+func ownPodman(uid int, session string) string {
+	if uid == 0 || session == "" {
+		return ""
+	}
+	return filepath.Join(session, "podman/podman.sock")
+}
+
+// startOwnPodman is the command with which an ordinary user starts a service of their own,
+// where none answers at the usual host; "" at another one, and where it cannot be started.
+func startOwnPodman(host string, uid int, session string) string {
+	socket := ownPodman(uid, session)
+	if socket == "" || host != rootPodman && host != "unix://"+socket || !installed("podman") {
+		return ""
+	}
+	return fmt.Sprintf("systemctl --user start podman.socket (without systemd: sh -c 'mkdir -p %s && exec podman system service --time=0 unix://%s' &)", filepath.Dir(socket), socket)
 }
 
 // Validate says what is wrong with the options.

@@ -59,6 +59,37 @@ func TestAnEngineThatIsNotInstalledIsInstalledFirst(t *testing.T) {
 	}
 }
 
+// Root's service is closed to ordinary users, who start one of their own.
+func TestAnOrdinaryUserStartsTheirOwnPodman(t *testing.T) {
+	if !installed("podman") {
+		t.Setenv("PATH", t.TempDir())
+		podman := filepath.Join(os.Getenv("PATH"), "podman")
+		if err := os.WriteFile(podman, []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const own = "systemctl --user start podman.socket (without systemd: sh -c 'mkdir -p /run/user/1000/podman && exec podman system service --time=0 unix:///run/user/1000/podman/podman.sock' &)"
+	for _, c := range []struct {
+		name, host, session string
+		uid                 int
+		want                string
+	}{
+		{"an ordinary user", rootPodman, "/run/user/1000", 1000, own},
+		{"a service that ended", "unix:///run/user/1000/podman/podman.sock", "/run/user/1000", 1000, own},
+		{"root", rootPodman, "/run/user/0", 0, "run as root (sudo)"},
+		{"no session", rootPodman, "", 1000, "run as root (sudo)"},
+		{"another socket", "unix:///srv/podman.sock", "/run/user/1000", 1000, "run as root (sudo)"},
+	} {
+		e := engine{brand: thePodman, host: c.host}
+		if got := e.fixFor(syscall.EACCES, c.uid, c.session); got != c.want {
+			t.Errorf("%s: %q, not %q", c.name, got, c.want)
+		}
+	}
+	if got := (&engine{brand: thePodman, host: rootPodman}).fixFor(syscall.ENOENT, 1000, "/run/user/1000"); got != own {
+		t.Errorf("no socket: %q", got)
+	}
+}
+
 func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	for kind, fix := range map[string]string{"docker": "systemctl start docker", "podman": "podman system service"} {

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"tare/internal/base/crash"
+	"tare/internal/linux/permission"
 )
 
 // Fast is the speed in instructions per second from which KVM is usable.
@@ -112,7 +113,7 @@ func probe(ctx context.Context, timeout time.Duration, device string) Result {
 	case errors.Is(err, fs.ErrNotExist):
 		return Result{Reason: device + " does not exist: the kernel offers no hardware virtualization"}
 	case errors.Is(err, fs.ErrPermission):
-		return Result{Reason: device + " may not be opened by this user: run as root or as a member of the group kvm"}
+		return Result{Reason: device + " may not be opened by this user: " + permission.Fix(device)}
 	case err != nil:
 		return Result{Reason: sentence(device, opening, err)}
 	}
