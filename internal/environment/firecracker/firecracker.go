@@ -84,17 +84,6 @@ func (o *Options) Validate() error {
 	return errors.Join(wrong...)
 }
 
-const fix = "put firecracker from its release archive on the PATH, or set the option program to its path; no distribution has a package"
-
-func requirements(o *Options) []environment.Requirement {
-	list := microvm.Requirements("Firecracker", &o.Options, fix)
-	if o.Jailer != "" {
-		list = append(list, environment.Program("the program "+o.Jailer+", for the jail", o.Jailer,
-			"take it from the release archive of the same version of Firecracker"))
-	}
-	return list
-}
-
 type firecracker struct{ options Options }
 
 func (f *firecracker) vmm() *microvm.VMM {
