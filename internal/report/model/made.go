@@ -48,7 +48,7 @@ func (v *Report) Made() []Fact {
 			facts = append(facts, Fact{"services of " + w.Name, w.Application.Words(v.Plan.Baseline), false})
 		}
 	}
-	if pinned := v.Plan.Pinned(); pinned != "" {
+	if pinned := pinned(v.Plan, m.Machine.Cores); pinned != "" {
 		facts = append(facts, Fact{"pinned", pinned, false})
 	}
 	for _, e := range v.Environments {
@@ -70,6 +70,21 @@ func (v *Report) Made() []Fact {
 	}
 	return append(facts,
 		Fact{"sessions", sessions(v), false})
+}
+
+// pinned says which cores the roles ran on, and where they left cores of the machine
+// unused. "" is all cores.
+func pinned(plan *study.Plan, cores int) string {
+	words, used := plan.Pinned(), map[int]bool{}
+	for _, list := range plan.Pin {
+		for _, core := range list {
+			used[core] = true
+		}
+	}
+	if n := len(used); n > 0 && n < cores {
+		words += fmt.Sprintf(": %d of the machine's %d cores, so rates are those of %s", n, cores, Counted(n, "core", "cores"))
+	}
+	return words
 }
 
 func system(v *Report) string {

@@ -22,3 +22,30 @@ func TestAnUnusualSamplingIsReported(t *testing.T) {
 		}
 	}
 }
+
+func TestTheReportSaysThatCoresWereLeftUnused(t *testing.T) {
+	one, two := map[string][]int{"server": {0}, "driver": {0}}, map[string][]int{"server": {0}, "driver": {1}}
+	for _, c := range []struct {
+		pin   map[string][]int
+		cores int
+		want  string
+	}{
+		{one, 4, "driver to core 0, server to core 0: 1 of the machine's 4 cores, so rates are those of 1 core"},
+		{two, 8, "driver to core 1, server to core 0: 2 of the machine's 8 cores, so rates are those of 2 cores"},
+		{two, 2, "driver to core 1, server to core 0"},
+		{one, 0, "driver to core 0, server to core 0"}, // a run directory that does not say
+		{nil, 4, ""},
+	} {
+		in := reporttest.Quick()
+		in.Plan.Pin, in.Manifest.Machine.Cores = c.pin, c.cores
+		got := ""
+		for _, fact := range model.New(in).Made() {
+			if fact.Name == "pinned" {
+				got = fact.Text
+			}
+		}
+		if got != c.want {
+			t.Errorf("%v on %d cores: %q", c.pin, c.cores, got)
+		}
+	}
+}
