@@ -82,6 +82,11 @@ test: setup-test build web/node_modules/.package-lock.json ## Install what the t
 test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of two nodes on this machine, and run the tests that need one (ARGS="-run Name" SHORT=1)
 	$(as-root) env TARE_TEST_SHORT=$(SHORT) scripts/test-kubernetes.sh $(ARGS)
 
+.PHONY: test-machine
+test-machine: setup-machine build ## Make a virtual machine with systemd, cgroup v2 and KVM, and run tests of whole commands there (SHORT=1 SUITE=sid ARGS="-run Name")
+	scripts/install-runsc.sh build/bin
+	$(as-root) env TARE_TEST_SHORT=$(SHORT) SUITE=$(SUITE) scripts/test-machine.sh run $(ARGS)
+
 .PHONY: cluster
 cluster: setup-kubernetes ## Build the programs of the cluster alone, which make test-kubernetes starts
 	scripts/install-cluster.sh build/cluster/bin
@@ -141,17 +146,18 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 .PHONY: setup
 setup: ## Install what all targets need; nothing that is there already
-	@scripts/setup.sh check run test kubernetes bench docs release
+	@scripts/setup.sh check run test kubernetes machine bench docs release
 
-.PHONY: setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs setup-release
-setup-build setup-check setup-run setup-test setup-kubernetes setup-bench setup-docs setup-release: setup-%:
+.PHONY: setup-build setup-check setup-run setup-test setup-kubernetes setup-machine setup-bench setup-docs setup-release
+setup-build setup-check setup-run setup-test setup-kubernetes setup-machine setup-bench setup-docs setup-release: setup-%:
 	@scripts/setup.sh $*
 
 .PHONY: stop
-stop: ## Stop the engines and the cluster that an interrupted make left running
+stop: ## Stop the engines, the cluster and the machine that an interrupted make left running
 	@$(as-root) scripts/start-dockerd.sh stop docker build/engines
 	@$(as-root) scripts/start-dockerd.sh stop podman build/engines
 	@$(as-root) scripts/start-cluster.sh down
+	@for folder in build/machine-*; do [ ! -e "$$folder/pid" ] || $(as-root) env SUITE="$${folder#*-}" scripts/test-machine.sh stop; done
 
 .PHONY: clean
 clean: stop ## Remove everything that make builds: programs, runsc, test images

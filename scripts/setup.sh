@@ -4,7 +4,7 @@
 #
 #   setup.sh GROUP...
 #
-# Groups: build, check, run, test, kubernetes, bench, web, docs, release. Packages come from the distribution;
+# Groups: build, check, run, test, kubernetes, machine, bench, web, docs, release. Packages come from the distribution;
 # a Go that is new enough and gVisor's runsc are left in build/bin.
 set -euo pipefail
 
@@ -91,6 +91,10 @@ group() {
 		need openssl openssl "certificates of a cluster"
 		need curl curl "waiting for a cluster"
 		[ -x /usr/lib/cni/bridge ] || missing+=("containernetworking-plugins|networks of pods")
+		;;
+	machine)
+		group run
+		group tests
 		;;
 	web)
 		need node nodejs "the script of the HTML report"

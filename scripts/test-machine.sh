@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# Makes a machine as users have it, and runs tests of tare there: systemd is PID 1, cgroup
+# v2 the only hierarchy, and KVM works, by QEMU's emulation of AMD's SVM. It needs root.
+#
+#   test-machine.sh make             builds its disk, if it is not there
+#   test-machine.sh boot             starts it and waits until it answers
+#   test-machine.sh ssh [COMMAND]    a shell in it, or a command; as root, or as $AS
+#   test-machine.sh stop             ends it; what was written to its disk is gone
+#   test-machine.sh run [FLAG...]    boots it, runs the tests, ends it; -run PATTERN
+#
+# SUITE is Debian's: trixie, or sid, which has newer programs. All state is in
+# build/machine-SUITE. Each boot begins with the disk that make built. The checkout is at
+# /share in it, read-only. TARE_TEST_SHORT=1 runs what takes minutes.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+suite=${SUITE:-trixie}
+folder=build/machine-$suite
+PATH=$PWD/build/bin:$PATH:/usr/sbin:/sbin
+export images=/var/lib/tare/images # in the machine
+
+packages=linux-image-amd64,systemd-sysv,systemd-resolved,libpam-systemd,dbus,dbus-user-session,udev,polkitd,kmod,apparmor
+packages+=,openssh-server,openssh-client,sudo,procps,iproute2,iptables,nftables,ca-certificates,netbase,e2fsprogs
+packages+=,docker.io,docker-cli,podman,crun,runc,uidmap,slirp4netns,passt,rootlesskit,fuse-overlayfs,bubblewrap
+packages+=,qemu-system-x86,qemu-utils,mmdebstrap
+
+say() { echo "test-machine: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+# mirror : of Debian, as apt of this machine has it.
+# shellcheck disable=SC2016 # of apt-get
+mirror() { apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1; }
+
+# settle ROOT : what an administrator does after the installation.
+settle() {
+	local root=${1:?} unit
+	echo machine >"$root/etc/hostname"
+	printf '127.0.0.1 localhost\n127.0.1.1 machine\n::1 localhost\n' >"$root/etc/hosts"
+	echo '/dev/vda / ext4 defaults 0 1' >"$root/etc/fstab"
+	printf '[Match]\nName=en*\n[Network]\nDHCP=yes\n' >"$root/etc/systemd/network/ethernet.network"
+	for unit in apt-daily apt-daily-upgrade man-db e2scrub_all fstrim dpkg-db-backup; do
+		ln -sf /dev/null "$root/etc/systemd/system/$unit.timer"
+	done
+	chroot "$root" systemctl enable --quiet systemd-networkd systemd-resolved ssh podman.socket
+	chroot "$root" useradd --create-home --shell /bin/bash user
+	# Nobody writes there, and systemd would wait for it.
+	ln -sf /dev/null "$root/etc/systemd/system/serial-getty@ttyS0.service"
+	install -d -m 700 "$root/root/.ssh"
+	install -m 600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
+	install -d -m 700 -o 1000 -g 1000 "$root/home/user/.ssh"
+	install -m 600 -o 1000 -g 1000 "$folder/key.pub" "$root/home/user/.ssh/authorized_keys"
+	mkdir "$root/share"
+	cp "$root"/boot/vmlinuz-* "$folder/vmlinuz"
+	cp "$root"/boot/initrd.img-* "$folder/initrd"
+}
+
+# enter ROOT COMMAND... : runs a command there, with the network of this machine. What
+# builds images takes far longer where all is emulated.
+enter() {
+	# shellcheck disable=SC2016 # of the inner shell
+	unshare --mount --pid --fork --kill-child sh -euc 'root=$1; shift
+		mount --bind "$root" "$root"; mount -t proc proc "$root/proc"; mount -t sysfs sysfs "$root/sys"; mount --rbind /dev "$root/dev"
+		mount -t tmpfs tmpfs "$root/run"; mkdir -p "$root/run/systemd/resolve"; cp -L /etc/resolv.conf "$root/run/systemd/resolve/stub-resolv.conf"
+		mount --bind . "$root/share"; exec chroot "$root" env PATH=/usr/sbin:/usr/bin TARE_TEST_MACHINE=1 TARE_TEST_IMAGES="$images" "$@"' sh "$@" >&2
+}
+
+# add_quick : puts the image of the study quick on the disk, which the long form runs.
+add_quick() {
+	[ ! -e "$folder/quick" ] || return 0
+	local root
+	root=$(mktemp -d /var/tmp/tare-machine-XXXXXX)
+	mount -o loop "$folder/disk" "$root"
+	enter "$root" /share/bin/tare save quick /var/lib/tare/quick.tar || say "going on without the image of quick"
+	umount "$root"
+	rmdir "$root"
+	touch "$folder/quick"
+}
+
+make_disk() {
+	local from key root
+	key=$(echo "$packages $(declare -f settle)" | sha256sum | cut -c1-12)
+	[ "$(cat "$folder/made" 2>/dev/null)" != "$key" ] || return 0
+	[ "$(id -u)" = 0 ] || die "needs root: for the owners of files and for mounts"
+	alive && die "the machine runs with an older disk: test-machine.sh stop"
+	from=$(mirror)
+	[ -n "$from" ] || die "apt's lists here have no mirror of Debian: run apt-get update"
+	say "making the disk of $suite in $folder, which takes some minutes and 4 GB"
+	mkdir -p "$folder"
+	rm -f "$folder"/{made,disk,quick,key,key.pub}
+	ssh-keygen -q -t ed25519 -N '' -C test-machine -f "$folder/key"
+	root=$(mktemp -d /var/tmp/tare-machine-XXXXXX)
+	# shellcheck disable=SC2064 # this one
+	trap "rm -rf --one-file-system '$root'" EXIT
+	# A mirror may be behind. The initramfs has what leads to the disk, and no more:
+	# unpacking it takes time.
+	# shellcheck disable=SC2016 # of the hooks
+	mmdebstrap --quiet --variant=important --dpkgopt=force-unsafe-io --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
+		--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d" && echo MODULES=list >"$1/etc/initramfs-tools/conf.d/list"' \
+		--essential-hook='printf "%s\n" virtio_pci virtio_blk ext4 >"$1/etc/initramfs-tools/modules"' \
+		"$suite" "$root" "deb $from $suite main"
+	settle "$root"
+	enter "$root" "/share/$folder/tests/machine.test" -test.v -test.run=TestTheImagesOfTheTestsAreMade ||
+		say "going on without the images of the tests, which make what is missing"
+	truncate -s 30G "$folder/disk"
+	mke2fs -q -t ext4 -L root -d "$root" "$folder/disk"
+	rm -rf --one-file-system "$root"
+	trap - EXIT
+	echo "$key" >"$folder/made"
+}
+
+# alive : whether the machine runs that was started from here.
+alive() { [ -s "$folder/pid" ] && grep -qs "$folder/key" "/proc/$(cat "$folder/pid")/cmdline"; }
+
+inside() { # COMMAND...
+	ssh -q -i "$folder/key" -p "$(cat "$folder/port")" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=20 \
+		-o ServerAliveInterval=30 -o ServerAliveCountMax=20 "${AS:-root}@127.0.0.1" "$@"
+}
+
+boot() {
+	local began=$SECONDS
+	alive && die "the machine runs already"
+	rm -f "$folder/run"
+	qemu-img create -q -f qcow2 -b disk -F raw "$folder/run"
+	perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport' >"$folder/port"
+	# The name says whose it is. Units start slowly where four processors are emulated.
+	qemu-system-x86_64 -name "$folder/key" -machine q35 -accel tcg,thread=multi -cpu max -smp 4 -m 6G \
+		-kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
+		-append "root=/dev/vda rw console=ttyS0 quiet mitigations=off systemd.default_timeout_start_sec=600" \
+		-drive "file=$folder/run,if=none,id=d0,format=qcow2,cache=unsafe" -device virtio-blk-pci,drive=d0 \
+		-netdev "user,id=n0,hostfwd=tcp:127.0.0.1:$(cat "$folder/port")-:22" -device virtio-net-pci,netdev=n0 \
+		-object rng-random,id=r0,filename=/dev/urandom -device virtio-rng-pci,rng=r0 \
+		-virtfs "local,path=$PWD,mount_tag=share,security_model=none,readonly=on,multidevs=remap" \
+		-display none -serial "file:$folder/console" -pidfile "$folder/pid" -daemonize
+	until inside true </dev/null; do
+		alive || die "the machine ended: $(tail -n 3 "$folder/console")"
+		[ $((SECONDS - began)) -lt 900 ] || die "the machine did not answer in 900 s: $(tail -n 3 "$folder/console")"
+		sleep 1
+	done
+	inside 'mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000 share /share; systemctl is-system-running --wait; systemctl --failed --no-legend' </dev/null >&2 || true
+	say "$suite answers after $((SECONDS - began)) s: process $(cat "$folder/pid"), console $folder/console"
+}
+
+stop() {
+	local pid
+	if alive; then
+		pid=$(cat "$folder/pid")
+		kill "$pid"
+		while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+		say "the machine (process $pid) has ended"
+	fi
+	rm -f "$folder"/{pid,port,run}
+}
+
+# compile PACKAGE... : test programs, below internal.
+compile() {
+	local package
+	mkdir -p "$folder/tests"
+	for package in "$@"; do
+		go test -c -ldflags='-s -w' -o "$folder/tests/$(basename "$package").test" "./internal/$package"
+	done
+}
+
+# events PACKAGE FLAG... : runs its tests in the machine and prints what go test -json does.
+events() {
+	local package=${1#tare/internal/} name
+	name=$(basename "${package%% *}").test
+	shift
+	inside "cp -u /share/$folder/tests/$name /var/tmp/ && cd /share/internal/${package%% *} && TMPDIR=/var/tmp TARE_TEST_MACHINE=1 TARE_TEST_SHORT=${TARE_TEST_SHORT:-} TARE_TEST_IMAGES=$images \
+		exec /var/tmp/$name -test.v=test2json -test.timeout=6h $(printf ' %q' "${@/#-r/-test.r}")" </dev/null 2>&1 | go tool test2json -t -p "tare/internal/$package"
+}
+
+# restart_docker CONFIGURATION : with more of daemon.json than the runtime runsc.
+restart_docker() {
+	inside "mkdir -p /etc/docker && cat >/etc/docker/daemon.json && systemctl restart docker" <<<"{\"runtimes\": {\"runsc\": {\"path\": \"/usr/local/bin/runsc\"}}$1}"
+}
+
+# tests [-run PATTERN] : those that need such a machine. The rest of a package needs Go, or
+# another kind of machine.
+tests() {
+	local status=0
+	case "${*: -2:1}" in -test.run=*) # once more
+		events "${*: -1}" "${*: -2:1}"
+		return
+		;;
+	esac
+	events testing/machine "$@" || status=1
+	events linux/cgroup "$@" || status=1
+	events environment/native -run=OrdinaryUser "$@" || status=1
+	[ -z "${TARE_TEST_SHORT:-}" ] || return $status
+	restart_docker ""
+	inside 'loginctl enable-linger user' </dev/null
+	# shellcheck disable=SC2016 # of the machine
+	AS=user inside 'PATH=$PATH:/usr/share/docker.io/contrib:/usr/sbin; dockerd-rootless-setuptool.sh install; systemctl --user start podman.socket' </dev/null >&2 || true
+	events testing/conformance -run=TestEveryProviderDoesWhatAnInstancePromises "$@" || status=1
+	restart_docker ', "features": {"containerd-snapshotter": true}'
+	events "testing/conformance (containerd's image store)" '-run=TestEveryProviderDoesWhatAnInstancePromises/^docker$' "$@" || status=1
+	return $status
+}
+
+run() {
+	local status=0
+	alive && die "the machine runs already: test-machine.sh stop"
+	compile testing/machine linux/cgroup environment/native
+	[ -n "${TARE_TEST_SHORT:-}" ] || compile testing/conformance
+	make_disk
+	[ -n "${TARE_TEST_SHORT:-}" ] || add_quick
+	trap stop EXIT
+	boot
+	inside "install /share/bin/tare /share/build/bin/runsc /usr/local/bin/" </dev/null
+	scripts/gotestsum.sh machine scripts/test-machine.sh tests "$@" || status=1
+	# Here KVM works.
+	grep -vi kvm scripts/allowed-skips >build/tools/allowed-skips-machine
+	scripts/summary.sh machine build/tools/allowed-skips-machine || status=1
+	return $status
+}
+
+case "${1:-}" in
+make) compile testing/machine && make_disk ;;
+boot) compile testing/machine && make_disk && boot ;;
+ssh) shift && inside "$@" ;;
+stop) stop ;;
+run) shift && run "$@" ;;
+tests) shift && tests "$@" ;; # of run
+*) sed -n '5,9s/^# *//p' "$0" >&2; exit 2 ;;
+esac
