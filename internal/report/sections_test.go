@@ -1,7 +1,7 @@
 package report
 
 import (
-	"regexp"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/parity"
 	"tare/internal/report/model"
+	"tare/internal/report/section"
 	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
 )
@@ -39,21 +40,24 @@ func everything(t *testing.T) model.Input {
 // A section is built once: this is what it looks like in each format.
 func TestEachSectionInEveryFormat(t *testing.T) {
 	in := everything(t)
-	for name, text := range map[string]string{"txt": terminalOf(t, in, model.Options{Width: 80}), "md": allFormats(t, in)["md"], "html": reporttest.WithoutScript(htmlOf(t, in))} {
-		switch name {
-		case "txt":
-			_, text, _ = strings.Cut(text, "\nParity\n")
-		case "md":
-			_, text, _ = strings.Cut(text, "\n## Parity\n")
-		case "html":
-			sections := regexp.MustCompile(`(?s)<section id="(parity|kernel|score|against|costs|capacity|copies|start|paths|failures|notes)">.*?</section>`).FindAllString(text, -1)
-			text = strings.Join(sections, "\n") + "\n"
+	page := reporttest.WithoutScript(htmlOf(t, in))
+	var inPage strings.Builder
+	for _, s := range section.Of(model.New(in), section.All, section.Options{}) {
+		_, text, found := strings.Cut(page, `<section id="`+s.ID+`">`)
+		text, _, _ = strings.Cut(text, "</section>")
+		if !found || !strings.Contains(page, `<li><a href="#`+s.ID+`">`) {
+			t.Errorf("the page does not have %s, or does not lead to it", s.ID)
 		}
-		for line := range strings.Lines(text) {
-			if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); name == "txt" && n > 80 {
-				t.Errorf("%d columns: %s", n, line)
-			}
+		fmt.Fprintf(&inPage, "<section id=%q>%s</section>\n", s.ID, text)
+	}
+	_, text, _ := strings.Cut(terminalOf(t, in, model.Options{Width: 80}), "\nParity\n")
+	_, document, _ := strings.Cut(allFormats(t, in)["md"], "\n## Parity\n")
+	for line := range strings.Lines(text) {
+		if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
 		}
+	}
+	for name, text := range map[string]string{"txt": text, "md": document, "html": inPage.String()} {
 		reporttest.Golden(t, "sections."+name, []byte(text))
 	}
 }

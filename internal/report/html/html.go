@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/base/visible"
 	"tare/internal/report/model"
+	"tare/internal/report/section"
 	"tare/internal/verdict"
 )
 
@@ -76,14 +77,15 @@ func WriteWithin(w io.Writer, in model.Input, back string) error {
 		return err
 	}
 	p := &page{
-		Report: v,
-		Back:   back,
-		Policy: Policy(),
-		Script: template.JS(script),
-		Style:  template.CSS(style),
-		Data:   template.JS(visible.JSON(string(data))), // encoding/json writes < > & as escapes, so nothing ends the element
-		bars:   newBars(v),
-		index:  newTrialIndex(v.Trials),
+		Report:   v,
+		Back:     back,
+		Policy:   Policy(),
+		Script:   template.JS(script),
+		Style:    template.CSS(style),
+		Data:     template.JS(visible.JSON(string(data))), // encoding/json writes < > & as escapes, so nothing ends the element
+		Sections: sectionsOf(v, section.All),
+		bars:     newBars(v),
+		index:    newTrialIndex(v.Trials),
 	}
 	var out bytes.Buffer
 	if err := pageTemplate.Execute(&out, p); err != nil {
@@ -99,8 +101,9 @@ func WriteWithin(w io.Writer, in model.Input, back string) error {
 
 // WriteScore writes the score sheet alone, as one page that works offline.
 func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
+	v := model.New(in)
 	var out bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&out, "score page", &page{Report: model.New(in), Style: template.CSS(style)}); err != nil {
+	if err := pageTemplate.ExecuteTemplate(&out, "score page", &page{Report: v, Style: template.CSS(style), Sections: sectionsOf(v, section.Score)}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, visible.Text(out.String()))

@@ -8,18 +8,20 @@ import (
 	"tare/internal/verdict"
 
 	"tare/internal/report/model"
+	"tare/internal/report/section"
 )
 
 // page is the data of the HTML template.
 type page struct {
 	*model.Report
-	Back   string // the address of the page about the run; "" for none
-	Policy string
-	Script template.JS
-	Style  template.CSS
-	Data   template.JS
-	bars   bars
-	index  trialIndex
+	Back     string // the address of the page about the run; "" for none
+	Policy   string
+	Script   template.JS
+	Style    template.CSS
+	Data     template.JS
+	Sections []section.Section
+	bars     bars
+	index    trialIndex
 }
 
 func (p *page) Headlines() []model.Headline {

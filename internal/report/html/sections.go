@@ -6,33 +6,26 @@ import (
 	"tare/internal/attribution/analysis"
 	"tare/internal/base/lists"
 	"tare/internal/report/figures"
+	"tare/internal/report/model"
 	"tare/internal/report/section"
 )
 
-// Sections of the report, or those of these names.
-func (p *page) Sections(only ...string) []section.Section {
-	all := section.Of(p.Report, section.Options{All: true}, only...)
+// sectionsOf are the sections of a report or an excerpt, with their figures drawn.
+func sectionsOf(v *model.Report, of section.Excerpt) []section.Section {
+	all := section.Of(v, of, section.Options{All: true})
 	for _, s := range all {
 		for i, part := range s.Parts {
 			if a, is := part.Figure.(analysis.Attribution); is {
-				s.Parts[i].Figure = template.HTML(figures.Waterfall(p.Report, a)) // its texts are escaped
+				s.Parts[i].Figure = template.HTML(figures.Waterfall(v, a)) // its texts are escaped
 			}
 		}
 	}
 	return all
 }
 
-// Before are the sections before the verdicts.
-func (p *page) Before() []section.Section { return p.Sections("attribution") }
-
-// Beside are the sections between the verdicts and the details of the workloads.
-func (p *page) Beside() []section.Section {
-	return lists.Filter(p.Sections(), func(s section.Section) bool { return !s.Details && s.ID != "attribution" })
-}
-
-// Below are the sections after the details.
-func (p *page) Below() []section.Section {
-	return lists.Filter(p.Sections(), func(s section.Section) bool { return s.Details })
+// At are the sections at a place of the page.
+func (p *page) At(place section.Place) []section.Section {
+	return lists.Filter(p.Sections, func(s section.Section) bool { return s.Place == place })
 }
 
 // partOf is a part with the section that it is in.

@@ -30,7 +30,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 	if note := v.Footnote(); note != "" {
 		d.add(escape(note) + ".")
 	}
-	d.sections(v)
+	d.sections(v, section.All)
 	return d.to(w)
 }
 
@@ -38,7 +38,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
 	v := model.New(in)
 	d := document{"# " + escape(v.Plan.Study), fmt.Sprintf("Run %s.", code(v.Manifest.Run))}
-	d.sections(v, "score")
+	d.sections(v, section.Score)
 	return d.to(w)
 }
 
@@ -57,8 +57,8 @@ func (d *document) to(w io.Writer) error {
 	return err
 }
 
-func (d *document) sections(v *model.Report, only ...string) {
-	for _, s := range section.Of(v, section.Options{}, only...) {
+func (d *document) sections(v *model.Report, of section.Excerpt) {
+	for _, s := range section.Of(v, of, section.Options{}) {
 		d.add("## " + escape(s.Title))
 		d.add(escape(s.Lead))
 		for _, p := range s.Parts {

@@ -85,7 +85,7 @@ func (s Section) of(t *Table) Section {
 }
 
 func capacities(v *model.Report, _ Options) Section {
-	s := Section{ID: "capacity", Title: "Capacity", Details: true,
+	s := Section{ID: "capacity", Title: "Capacity",
 		Lead: "The highest rate of requests that holds the objective, with its interval over the blocks, and how many instances serve the traffic of one of " + v.Plan.Baseline + "."}
 	t := &Table{Columns: []Column{group("workload"), group("objective"), key("environment"), number("capacity"), ends("interval").say("%s,"), ends("instances"), ends("more instances").spare(1), number("blocks")}}
 	for _, r := range verdict.Capacities(v.Plan, v.Trials, v.Contrasts, v.Manifest.Environments) {
@@ -96,7 +96,7 @@ func capacities(v *model.Report, _ Options) Section {
 }
 
 func atLoads(v *model.Report, _ Options) Section {
-	s := Section{ID: "at-load", Title: "The same traffic", Details: true, Lead: "What the same rate takes in all environments, at a share of the capacity of " + v.Plan.Baseline +
+	s := Section{ID: "at-load", Title: "The same traffic", Lead: "What the same rate takes in all environments, at a share of the capacity of " + v.Plan.Baseline +
 		": medians over the blocks, and the change of the CPU time of an operation."}
 	t := &Table{Columns: []Column{group("workload"), key("environment"), number("requests"), number("cores"), ends("more cores"), number("memory"), number("blocks")}}
 	for _, r := range verdict.AtLoads(v.Plan, v.Trials, v.Contrasts, v.Manifest.Environments) {
@@ -145,7 +145,7 @@ func changed(ratio stats.Interval) string {
 }
 
 func within(v *model.Report, _ Options) Section {
-	s := Section{ID: "within", Title: "Effect of more neighbours or copies", Details: true,
+	s := Section{ID: "within", Title: "Effect of more neighbours or copies",
 		Lead: "How the metric of an environment changes as neighbours or copies are added, from the same blocks and by the same procedure as the verdicts. For the comparison with " +
 			v.Plan.Baseline + " at the same level, see the verdicts."}
 	t := &Table{Columns: []Column{group("workload"), group("reference level"), group("metric"), key("environment"), number("reference value"), number("value"), number("change"), ends("interval").say("%s,"),
@@ -166,7 +166,7 @@ func within(v *model.Report, _ Options) Section {
 }
 
 func growths(v *model.Report, _ Options) Section {
-	s := Section{ID: "growth", Title: "Cost of each additional instance", Details: true,
+	s := Section{ID: "growth", Title: "Cost of each additional instance",
 		Lead: "The Theil-Sen slope over the levels of a block; over the blocks, the Hodges-Lehmann estimate with its interval."}
 	t := &Table{Columns: []Column{group("workload"), group("metric"), key("environment"), number("per instance"), ends("interval").say("%s,"), ends("vs " + v.Plan.Baseline), number("blocks")}}
 	for _, r := range verdict.Growths(v.Plan, v.Trials, v.Manifest.Environments) {
@@ -180,7 +180,7 @@ func growths(v *model.Report, _ Options) Section {
 }
 
 func copies(v *model.Report, _ Options) Section {
-	s := Section{ID: "copies", Title: "Concurrent copies", Details: true,
+	s := Section{ID: "copies", Title: "Concurrent copies",
 		Lead: "Workloads that ran as several copies at the same time: medians over trials. The spread is the standard deviation over the copies of a trial, divided by their mean."}
 	t := &Table{Columns: []Column{group("workload"), group("metric"), key("environment"), number("copies").say("%s copies,"), number("combined"), number("median"), number("mean"), number("p95"), number("p99"),
 		number("min"), number("max"), number("spread")}}
@@ -196,7 +196,7 @@ func copies(v *model.Report, _ Options) Section {
 }
 
 func starts(v *model.Report, o Options) Section {
-	s := Section{ID: "start", Title: "Start time", Details: true, Lead: "From the start call to the agent's first message, by phase. Means over the starts, so that the phases add up."}
+	s := Section{ID: "start", Title: "Start time", Lead: "From the start call to the agent's first message, by phase. Means over the starts, so that the phases add up."}
 	if o.Short || len(v.Phases) == 0 {
 		return s
 	}

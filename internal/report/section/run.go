@@ -9,7 +9,7 @@ import (
 )
 
 func paths(v *model.Report, _ Options) Section {
-	s := Section{ID: "paths", Title: "Network and storage paths", Details: true,
+	s := Section{ID: "paths", Title: "Network and storage paths",
 		Lead: "The network path between an instance and the host, and the storage that its files are on, with the file system of the host below."}
 	t := &Table{Class: "full", Lines: true, Columns: []Column{key("environment"), prose("network"), prose("root"), column("root is on"), prose("/data"), column("/data is on")}}
 	for _, r := range v.SharedPaths() {
@@ -74,7 +74,7 @@ func environments(v *model.Report, o Options) Section {
 		}
 		t.Rows = append(t.Rows, Line(where(&e), e.Kind, Cell{{Text: state, Class: "state-" + string(e.Facts.State)}}, found, model.Versions(e.Facts.Versions), model.OptionsInWords(e)))
 	}
-	s := Section{ID: "environments", Title: "Environments and machine", Nav: "Environments", Details: true}.of(t)
+	s := Section{ID: "environments", Title: "Environments and machine", Nav: "Environments"}.of(t)
 	if len(v.Manifest.Noise) == 0 {
 		return s
 	}
@@ -101,7 +101,7 @@ func findings(all []host.Finding) (cell Cell) {
 }
 
 func failures(v *model.Report, _ Options) Section {
-	s := Section{ID: "failures", Title: "Failed and skipped trials", Nav: "Failed and skipped", Details: true}
+	s := Section{ID: "failures", Title: "Failed and skipped trials", Nav: "Failed and skipped"}
 	t := &Table{Class: "full", Columns: []Column{group("status"), number("trials").say("%s ×"), key("environment").say("%s,"), column("workload").say("%s"), column("blocks").say("(blocks %s):"), prose("reason").say("%s")}}
 	list := func(status string, failures []model.Failure) {
 		for _, f := range failures {
@@ -116,7 +116,7 @@ func failures(v *model.Report, _ Options) Section {
 // notes of the run. On a terminal those about the machine and the cautions of the
 // headlines are among them.
 func notes(v *model.Report, o Options) Section {
-	s := Section{ID: "notes", Title: "Notes", Details: true}
+	s := Section{ID: "notes", Title: "Notes"}
 	all := v.Notes
 	if o.Short {
 		var cautions []model.Note
@@ -154,7 +154,7 @@ func notes(v *model.Report, o Options) Section {
 
 // made is what it takes to repeat the run.
 func made(v *model.Report, o Options) Section {
-	s := Section{ID: "made", Title: "Provenance", Details: true}
+	s := Section{ID: "made", Title: "Provenance"}
 	if o.Short {
 		return s
 	}

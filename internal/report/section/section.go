@@ -1,5 +1,5 @@
-// Package section builds the sections of a report, each once: text, Markdown and HTML
-// have one renderer of them. A new section is a function here and a line in builders.
+// Package section builds the sections of a report, each once, and renders none: each
+// format has one renderer of them. A new section is a function here and a line in sections.
 //
 // It must not decide anything, as package model does not, and must not know how a format
 // marks a text up.
@@ -19,8 +19,70 @@ type Section struct {
 	Nav   string // shorter, for a list of the sections; "" for the title
 	Lead  string
 	Parts []Part
-	// Details: it belongs after the details of the workloads, in formats that have them.
-	Details bool
+	Place Place
+}
+
+// Place is where a page has a section: beside the verdicts, before them, or below the details
+// of the workloads.
+type Place string
+
+// The places.
+const (
+	Before Place = "before"
+	Beside Place = "beside"
+	Below  Place = "below"
+)
+
+// Excerpt is a report of some sections alone.
+type Excerpt string
+
+// The excerpts.
+const (
+	All     Excerpt = ""
+	Why     Excerpt = "why"     // where the difference comes from
+	Score   Excerpt = "score"   // the score sheet
+	Columns Excerpt = "columns" // what a short table is without
+)
+
+// sections are all of them in their order, with the excerpts that have them. One without
+// parts is left out.
+var sections = []struct {
+	build func(*model.Report, Options) Section
+	place Place
+	in    []Excerpt
+}{
+	{attribution, Before, []Excerpt{Why}},
+	{parities, Beside, []Excerpt{Why}},
+	{kernel, Beside, []Excerpt{Why}},
+	{scores, Beside, []Excerpt{Score}},
+	{against, Beside, nil},
+	{nodes, Beside, nil},
+	{imported, Beside, nil},
+	{costs, Beside, nil},
+	{capacities, Below, nil},
+	{atLoads, Below, nil},
+	{within, Below, nil},
+	{growths, Below, nil},
+	{copies, Below, nil},
+	{starts, Below, nil},
+	{paths, Below, nil},
+	{environments, Below, []Excerpt{Columns}},
+	{failures, Below, []Excerpt{Why, Columns}},
+	{notes, Below, nil},
+	{made, Below, nil},
+}
+
+// Of returns the sections of a report, or of an excerpt.
+func Of(v *model.Report, of Excerpt, o Options) (all []Section) {
+	for _, one := range sections {
+		if of == All || slices.Contains(one.in, of) {
+			if s := one.build(v, o); len(s.Parts) > 0 {
+				s.Place = one.place
+				all = append(all, s)
+			}
+		}
+	}
+	return all
 }
 
 // Part is a piece of a section. What it does not have is left out.
@@ -108,22 +170,6 @@ const (
 type Options struct {
 	Short bool // for a terminal: without what only documents have
 	All   bool // no list is cut
-}
-
-// builders make the sections, in their order. One without parts is left out.
-var builders = []func(*model.Report, Options) Section{
-	attribution, parities, kernel, scores, against, nodes, imported, costs, capacities, atLoads,
-	within, growths, copies, starts, paths, environments, failures, notes, made,
-}
-
-// Of returns the sections of a report; with names, only those with these IDs.
-func Of(v *model.Report, o Options, only ...string) (all []Section) {
-	for _, build := range builders {
-		if s := build(v, o); len(s.Parts) > 0 && (len(only) == 0 || slices.Contains(only, s.ID)) {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 // Plain is a cell without its styles, and without the pieces that go first where there is

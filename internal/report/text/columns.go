@@ -24,7 +24,7 @@ func WriteColumns(w io.Writer, in model.Input, title func(workload string, m wor
 	if note := v.Footnote(); note != "" {
 		t.wrap(0, note+"; `tare parity "+v.Manifest.Run+"` shows what")
 	}
-	t.sections(v, "environments", "failures")
+	t.sections(v, section.Columns)
 	return t.to(w)
 }
 

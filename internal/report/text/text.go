@@ -25,7 +25,7 @@ func Write(w io.Writer, in model.Input, o model.Options) error {
 			t.level(v, wv, l)
 		}
 	}
-	t.sections(v)
+	t.sections(v, section.All)
 	return t.to(w)
 }
 
@@ -34,7 +34,7 @@ func WriteScore(w io.Writer, in model.Input, o model.Options) error {
 	v := model.New(in)
 	t := newTerminal(o)
 	t.title(v)
-	t.sections(v, "score")
+	t.sections(v, section.Score)
 	return t.to(w)
 }
 
@@ -42,7 +42,7 @@ func WriteScore(w io.Writer, in model.Input, o model.Options) error {
 // at both ends.
 func WriteWhy(w io.Writer, in model.Input, o model.Options) error {
 	t := newTerminal(o)
-	t.sections(model.New(in), "attribution", "parity", "kernel", "failures")
+	t.sections(model.New(in), section.Why)
 	return t.to(w)
 }
 
@@ -82,9 +82,8 @@ func (t *terminal) title(v *model.Report) {
 	t.wrap(0, t.paint(bold, term.Cell(v.Plan.Study))+"  "+v.Manifest.Run)
 }
 
-// sections are all, or those of these names.
-func (t *terminal) sections(v *model.Report, only ...string) {
-	for _, s := range section.Of(v, section.Options{Short: true, All: t.All}, only...) {
+func (t *terminal) sections(v *model.Report, of section.Excerpt) {
+	for _, s := range section.Of(v, of, section.Options{Short: true, All: t.All}) {
 		fmt.Fprintf(t, "\n%s\n", t.paint(bold, s.Title))
 		t.wrap(2, s.Lead)
 		for _, p := range s.Parts {
