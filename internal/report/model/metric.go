@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"tare/internal/subject"
@@ -176,10 +177,18 @@ func (v *Report) cellReason(at subject.Figure, e *Environment) string {
 			reasons[t.Missing[at.Metric]]++
 		}
 	}
-	if why := mostFrequent(reasons); why != "" {
-		return why
+	return cmp.Or(mostFrequent(reasons), "no block has values for both this environment and the baseline")
+}
+
+// MissingReason is why a metric has no value in the trials of an environment.
+func (v *Report) MissingReason(of subject.Figure) string {
+	reasons := map[string]int{}
+	for _, t := range v.Trials {
+		if t.Cell() == of.Cell && t.Status == rundir.OK && t.Missing[of.Metric] != "" {
+			reasons[t.Missing[of.Metric]]++
+		}
 	}
-	return "no block has values for both this environment and the baseline"
+	return cmp.Or(mostFrequent(reasons), "no trial has a value")
 }
 
 // Title is what a metric is called in headings.

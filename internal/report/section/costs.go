@@ -1,9 +1,13 @@
 package section
 
 import (
-	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"tare/internal/report/model"
+	"tare/internal/usage/cost"
+	"tare/internal/verdict"
 )
 
 // costs of a thousand operations. A terminal shows CPU time with the verdicts, and with
@@ -11,15 +15,38 @@ import (
 func costs(v *model.Report, o Options) Section {
 	s := Section{ID: "costs", Title: "Cost per thousand operations",
 		Lead: "Medians over trials, for the whole environment, compared with " + v.Plan.Baseline + ". In parentheses: no verdict."}
-	lines := v.CostsWithoutColumn()
-	if o.Short && o.All {
-		lines, s.Lead = v.CostsWithoutValue(), ""
-	} else {
-		for _, w := range v.Workloads {
-			costs := v.CostTable(w, w.Levels, !o.Short)
-			if len(costs.Columns) > 0 {
-				s.Parts = append(s.Parts, Part{Title: w.Name, Table: costTable(w, costs), Numbered: costs.Reasons})
+	var zero, lines []string
+	where := map[string][]string{}
+	for _, w := range v.Workloads {
+		all := costsOf(v, w, true)
+		shown := all
+		if o.Short {
+			shown = costsOf(v, w, false)
+		}
+		if !(o.Short && o.All) && shown.columns > 0 {
+			s.Parts = append(s.Parts, Part{Title: w.Name, Table: shown.Table, Numbered: shown.Numbered})
+		}
+		for _, name := range all.zero {
+			if where[name] == nil {
+				zero = append(zero, name)
 			}
+			where[name] = append(where[name], w.Name)
+		}
+		for _, line := range all.absent {
+			if line = "no value for " + line; !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if o.Short && o.All {
+		s.Lead = ""
+	} else {
+		for i, name := range zero {
+			line := name + ": 0 in all environments"
+			if len(where[name]) < len(v.Workloads) {
+				line += " (" + strings.Join(where[name], ", ") + ")"
+			}
+			lines = slices.Insert(lines, i, line)
 		}
 	}
 	if len(lines) > 0 {
@@ -28,32 +55,73 @@ func costs(v *model.Report, o Options) Section {
 	return s
 }
 
-func costTable(w model.Workload, costs model.CostTable) *Table {
-	t := &Table{About: "Cost per thousand operations of " + w.Name, Pieces: true}
-	if w.Swept() {
-		t.Columns = append(t.Columns, group("level"))
-	}
-	t.Columns = append(t.Columns, key("environment"))
-	for _, head := range costs.Columns {
-		t.Columns = append(t.Columns, number(head))
-	}
-	for _, r := range costs.Rows {
-		var shown Row
-		if w.Swept() {
-			shown = Line(r.Level)
+// costsOf are the costs of a workload: all, or those that are not shown with the primary
+// metrics.
+func costsOf(v *model.Report, w model.Workload, all bool) *measures {
+	t := measuresOf(v, w, "Cost per thousand operations", func(at measured) bool { return at.Ran() && !at.Rung })
+	for _, m := range w.Pack.Metrics {
+		c, known := cost.Lookup(m.Name)
+		if known && !slices.ContainsFunc(w.Levels, func(l model.Level) bool { return l.Metric(m.Name) != nil }) {
+			t.without(c.Title, v.MissingReason(w.Levels[0].Place(w).In(v.Plan.Baseline).Of(m.Name)))
 		}
-		shown.Cells = append(shown.Cells, environment(r.Environment))
-		for _, c := range r.Cells {
-			cell := plain(c.Text)
-			if c.Change != "" {
-				cell = append(cell, Text{Text: " " + c.Change, Style: Quiet})
-			}
-			if c.Note > 0 {
-				cell = append(cell, Text{Text: fmt.Sprintf(" [%d]", c.Note), Style: Quiet})
-			}
-			shown.Cells = append(shown.Cells, cell)
+	}
+	for _, m := range w.AllMetrics() {
+		c, known := cost.Lookup(m.Name)
+		if !known || !all && m.Companion {
+			continue
 		}
-		t.Rows = append(t.Rows, shown)
+		var cells []measure
+		for _, at := range t.rows {
+			c := costCell(at.Level.Metric(m.Name), at.Environment)
+			if math.IsNaN(c.value) && c.reason == "" {
+				c.reason = v.MissingReason(at.Place(w).In(at.Environment.Name).Of(m.Name))
+			}
+			cells = append(cells, c)
+		}
+		t.column(c.Title, cells)
 	}
 	return t
+}
+
+// costCell is a cost with its change against the baseline.
+func costCell(m *model.Metric, e *model.Environment) measure {
+	if m == nil {
+		return measure{math.NaN(), plain(model.Missing), ""}
+	}
+	unit := model.ShortUnit(m.Unit)
+	if e.Baseline {
+		return measure{m.Reference, plain(model.Figure(m.Reference, unit)), ""}
+	}
+	of := m.Cell(e.Name)
+	c := measure{of.Median, plain(model.Figure(of.Median, unit)), ""}
+	switch {
+	case of.Contrast != nil:
+		c.cell = append(c.cell, Text{Text: " " + costChange(of.Contrast), Style: Quiet})
+	case math.IsNaN(of.Median):
+		c.reason = of.Reason
+	case math.IsNaN(m.Reference) || of.Median == 0 && m.Reference == 0: // no change to explain
+	case of.NoRatio:
+		c.reason = "no change: one side is 0, so there is no ratio"
+	default:
+		c.reason = "no change: " + of.Reason
+	}
+	return c
+}
+
+// costChange is a change of a cost: 4.0% more, 2.1% less, equivalent. In parentheses it is
+// no verdict.
+func costChange(c *verdict.Contrast) string {
+	size := model.EstimateText(c)
+	switch more, is := strings.CutPrefix(size, "+"); {
+	case c.Verdict == verdict.Equivalent:
+		return "equivalent"
+	case c.Verdict != verdict.Slower && c.Verdict != verdict.Faster:
+		return "(" + size + ")"
+	case is:
+		return more + " more"
+	}
+	if less, is := strings.CutPrefix(size, "-"); is {
+		return less + " less"
+	}
+	return size // a factor
 }
