@@ -42,7 +42,7 @@ type chartWorkload struct {
 	Levels  []string      `json:"levels"`
 	Metrics []chartMetric `json:"metrics"`
 	// Distributions have percentiles among the metrics.
-	Distributions []chartDistribution `json:"distributions,omitempty"`
+	Distributions []model.Distribution `json:"distributions,omitempty"`
 }
 
 type chartMetric struct {
@@ -116,7 +116,7 @@ func newChartData(v *model.Report) chartData {
 		d.Environments = append(d.Environments, chartEnvironment{e.Name, e.Shown})
 	}
 	for _, w := range v.Workloads {
-		cw := chartWorkload{Name: w.Name, Distributions: distributionsOf(v, w)}
+		cw := chartWorkload{Name: w.Name, Distributions: v.Distributions(w)}
 		for _, l := range w.Levels {
 			index.levels[l.Place(w)] = [2]int{w.Index, l.Index}
 			cw.Levels = append(cw.Levels, l.Name)

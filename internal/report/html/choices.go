@@ -30,11 +30,38 @@ func plotted(w model.Workload) []numbered {
 	return kept
 }
 
-// choices of the metrics of a workload, for the plot of every trial.
-func choices(w model.Workload) []choice { return metricsAt(w, w.Levels) }
+// chart is a drawing of the script about a workload, with what it can show.
+type chart struct {
+	Kind, Title, Label string
+	Workload           int
+	Choices            []choice
+}
 
-// metricChoices are for the curves, which show all levels at once.
-func metricChoices(w model.Workload) []choice { return metricsAt(w, []model.Level{{}}) }
+// Charts of a workload, besides the intervals and the percentiles.
+func (p *page) Charts(w model.Workload) (charts []chart) {
+	if w.Swept() {
+		charts = append(charts, chart{"curves", "Over levels ", "metric", w.Index, metricsAt(w, []model.Level{{}})}) // all levels at once
+	}
+	charts = append(charts, chart{"trials", "Every trial ", "metric", w.Index, metricsAt(w, w.Levels)})
+	var series []choice
+	for _, name := range seriesNames(p.Report, w.Name) {
+		series = append(series, levelsOf(name, name, w.Levels)...)
+	}
+	if series != nil {
+		charts = append(charts, chart{"series", "Over time ", "series", w.Index, selected(series)})
+	}
+	return charts
+}
+
+// PercentileChart is the chart of the percentiles of a workload.
+func (p *page) PercentileChart(w model.Workload) chart {
+	c := chart{"percentiles", "", "distribution", w.Index, nil}
+	for i, d := range p.Distributions(w) {
+		c.Choices = append(c.Choices, levelsOf(fmt.Sprint(i), d.Name, w.Levels)...)
+	}
+	selected(c.Choices)
+	return c
+}
 
 func metricsAt(w model.Workload, levels []model.Level) (all []choice) {
 	chosen := false

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"html/template"
 	"io"
-	"strings"
 
 	"tare/internal/base/visible"
 	"tare/internal/report/model"
@@ -30,27 +29,28 @@ var (
 )
 
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"figure":        model.Figure,
-	"typeset":       typeset,
-	"under":         under,
-	"headed":        headed,
-	"cells":         cells,
-	"change":        func(c *verdict.Contrast) string { return typeset(model.EstimateText(c)) },
-	"ends":          func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
-	"tails":         func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },
-	"wording":       func(c *verdict.Contrast) string { return typeset(verdict.Wording(*c)) },
-	"word":          model.VerdictWord,
-	"remark":        model.Remark,
-	"counts":        model.BlockCount,
-	"place":         model.LevelTitle,
-	"mark":          model.ConfoundMark,
-	"join":          func(words []string) string { return strings.Join(words, ", ") },
-	"plotted":       plotted,
-	"choices":       choices,
-	"metricChoices": metricChoices,
-	"blockAnchor":   model.LevelAnchor,
-	"usageOf":       func(w model.Workload, t model.UsageTable) usageIn { return usageIn{w, t} },
-	"short":         func(sum string) string { return sum[:min(12, len(sum))] },
+	"figure":      model.Figure,
+	"typeset":     typeset,
+	"under":       under,
+	"headed":      headed,
+	"cells":       cells,
+	"change":      func(c *verdict.Contrast) string { return typeset(model.EstimateText(c)) },
+	"ends":        func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
+	"tails":       func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },
+	"wording":     func(c *verdict.Contrast) string { return typeset(verdict.Wording(*c)) },
+	"word":        model.VerdictWord,
+	"remark":      model.Remark,
+	"counts":      model.BlockCount,
+	"place":       model.LevelTitle,
+	"mark":        model.ConfoundMark,
+	"plotted":     plotted,
+	"blockAnchor": model.LevelAnchor,
+	"usages":      section.Usages,
+	"processes":   section.Processes,
+	"machine":     section.Machine,
+	"percentiles": section.Percentiles,
+	"alone":       func(p section.Part) partOf { return partOf{Part: p} },
+	"short":       func(sum string) string { return sum[:min(12, len(sum))] },
 }).ParseFS(templates, "templates/*.tmpl"))
 
 // Policy is the content security policy of a page: the only script that may run is the one

@@ -44,9 +44,3 @@ func (p *page) Outliers(c *verdict.Contrast) string {
 func typeset(text string) string { return minus.ReplaceAllString(text, "$1−$2") }
 
 var minus = regexp.MustCompile(`(^|[ \[])-([0-9])`)
-
-// usageIn is a table with the workload that it is of.
-type usageIn struct {
-	Workload model.Workload
-	Table    model.UsageTable
-}

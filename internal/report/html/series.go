@@ -37,15 +37,6 @@ func seriesNames(v *model.Report, workload string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// SeriesChoices are what the chart over time of a workload can show.
-func (p *page) SeriesChoices(w model.Workload) []choice {
-	var all []choice
-	for _, name := range seriesNames(p.Report, w.Name) {
-		all = append(all, levelsOf(name, name, w.Levels)...)
-	}
-	return selected(all)
-}
-
 // seriesOf are the curves of a workload at a level.
 func seriesOf(v *model.Report, w model.Workload, l model.Level) []chartSeries {
 	var all []chartSeries

@@ -44,6 +44,19 @@ func (m Metric) Cell(environment string) *Cell {
 	return lists.Find(m.Cells, func(c *Cell) bool { return c.Environment.Name == environment })
 }
 
+// At is the median in an environment, NaN without one, and its comparison with the baseline.
+func (m *Metric) At(e *Environment) (float64, *verdict.Contrast) {
+	if m != nil && e.Baseline {
+		return m.Reference, nil
+	}
+	if m != nil {
+		if c := m.Cell(e.Name); c != nil {
+			return c.Median, c.Contrast
+		}
+	}
+	return math.NaN(), nil
+}
+
 // Metric is one of the level by its name; nil where there is none.
 func (l Level) Metric(name string) *Metric {
 	return lists.Find(l.Metrics, func(m *Metric) bool { return m.Name == name })
@@ -177,7 +190,7 @@ func (v *Report) cellReason(at subject.Figure, e *Environment) string {
 			reasons[t.Missing[at.Metric]]++
 		}
 	}
-	return cmp.Or(mostFrequent(reasons), "no block has values for both this environment and the baseline")
+	return cmp.Or(MostFrequent(reasons), "no block has values for both this environment and the baseline")
 }
 
 // MissingReason is why a metric has no value in the trials of an environment.
@@ -188,7 +201,7 @@ func (v *Report) MissingReason(of subject.Figure) string {
 			reasons[t.Missing[of.Metric]]++
 		}
 	}
-	return cmp.Or(mostFrequent(reasons), "no trial has a value")
+	return cmp.Or(MostFrequent(reasons), "no trial has a value")
 }
 
 // Title is what a metric is called in headings.

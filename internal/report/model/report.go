@@ -43,7 +43,7 @@ type Report struct {
 	Stolen []Stolen
 	// Why is the attribution of a run over a ladder.
 	Why    []analysis.Attribution
-	usages map[subject.Cell][]*usage.Usage
+	Usages map[subject.Cell][]*usage.Usage // of the trials that succeeded
 	values map[subject.Figure][]float64
 	// Ranges are the least and the largest figure of a metric in a workload, at whichever level.
 	Ranges map[subject.Figure][2]float64
@@ -126,10 +126,10 @@ func (v *Report) gatherWorkloads(values map[subject.Figure][]float64) {
 }
 
 func (v *Report) gatherUsages() {
-	v.usages = map[subject.Cell][]*usage.Usage{}
+	v.Usages = map[subject.Cell][]*usage.Usage{}
 	for i := range v.Trials {
 		if t := &v.Trials[i]; t.Status == rundir.OK && t.Usage != nil {
-			v.usages[t.Cell()] = append(v.usages[t.Cell()], t.Usage)
+			v.Usages[t.Cell()] = append(v.Usages[t.Cell()], t.Usage)
 		}
 	}
 }

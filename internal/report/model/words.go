@@ -14,7 +14,8 @@ func LevelTitle(workload, level string) string {
 	return workload + ", " + level
 }
 
-func mostFrequent(counts map[string]int) string {
+// MostFrequent is the text that was counted most.
+func MostFrequent(counts map[string]int) string {
 	best := ""
 	for text, n := range counts {
 		if n > counts[best] || n == counts[best] && text < best {

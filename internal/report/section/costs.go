@@ -58,7 +58,7 @@ func costs(v *model.Report, o Options) Section {
 // costsOf are the costs of a workload: all, or those that are not shown with the primary
 // metrics.
 func costsOf(v *model.Report, w model.Workload, all bool) *measures {
-	t := measuresOf(v, w, "Cost per thousand operations", func(at measured) bool { return at.Ran() && !at.Rung })
+	t := measuresOf(v, w, "Cost per thousand operations of "+w.Name, func(at measured) bool { return at.Ran() && !at.Rung })
 	for _, m := range w.Pack.Metrics {
 		c, known := cost.Lookup(m.Name)
 		if known && !slices.ContainsFunc(w.Levels, func(l model.Level) bool { return l.Metric(m.Name) != nil }) {

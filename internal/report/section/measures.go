@@ -48,7 +48,7 @@ func place(w model.Workload, at measured) Row {
 }
 
 func measuresOf(v *model.Report, w model.Workload, about string, is func(measured) bool) *measures {
-	m := &measures{Part: Part{Table: &Table{About: about + " of " + w.Name, Pieces: true}}}
+	m := &measures{Part: Part{Table: &Table{About: about, Pieces: true}}}
 	m.Table.Columns = placeColumns(w)
 	for _, l := range w.Levels {
 		for i := range v.Environments {
@@ -67,6 +67,10 @@ func (m *measures) column(head string, cells []measure) {
 		m.zero = append(m.zero, head)
 		return
 	}
+	m.add(head, cells)
+}
+
+func (m *measures) add(head string, cells []measure) {
 	m.Table.Columns, m.columns = append(m.Table.Columns, number(head)), m.columns+1
 	for i, c := range cells {
 		if c.reason != "" {

@@ -88,6 +88,7 @@ func Of(v *model.Report, of Excerpt, o Options) (all []Section) {
 // Part is a piece of a section. What it does not have is left out.
 type Part struct {
 	Title string
+	Sub   bool // the title is below one of the page
 	// Folded is what a part says that is closed until a reader opens it.
 	Folded   string
 	Lead     Cell
@@ -163,7 +164,8 @@ const (
 	Ends    Style = "ends"
 	Label   Style = "label" // of an environment, in brackets
 	Verdict Style = "verdict"
-	Mark    Style = "mark" // of a confound
+	Mark    Style = "mark"   // of a confound
+	Amount  Style = "amount" // a bar of that width
 )
 
 // Options say how much is told.
@@ -177,7 +179,7 @@ type Options struct {
 func (c Cell) Plain(narrower int) (text string) {
 	for _, t := range c {
 		switch {
-		case t.Spare > 0 && t.Spare <= narrower:
+		case t.Spare > 0 && t.Spare <= narrower, t.Style == Amount:
 			continue
 		case t.Break && text != "":
 			text += "; "
