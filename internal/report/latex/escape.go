@@ -23,16 +23,16 @@ var commands = map[rune]string{
 const longWord = 24
 
 // escape is a text as LaTeX that prints it.
-func escape(text string) string { return written(text, false) }
+func escape(text string) string { return written(text, 0) }
 
 // running is a text within a paragraph, which is set in lines.
-func running(text string) string { return written(text, true) }
+func running(text string) string { return written(text, longWord) }
 
-func written(text string, breaking bool) string {
+// written is a text whose words of more than so many characters can be broken; 0 for none.
+func written(text string, long int) string {
 	var out strings.Builder
-	words := strings.SplitAfter(visible.Line(text), " ")
-	for _, word := range words {
-		writeWord(&out, word, breaking && len(word) > longWord)
+	for _, word := range strings.SplitAfter(visible.Line(text), " ") {
+		writeWord(&out, word, long)
 	}
 	return out.String()
 }
@@ -40,8 +40,9 @@ func written(text string, breaking bool) string {
 // joints are what a long word is broken after, if it has enough of them.
 const joints = "-_,=/.:+@"
 
-func writeWord(out *strings.Builder, word string, breaking bool) {
-	anywhere := breaking && slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(joints, r) }), func(part string) bool { return len(part) > longWord })
+func writeWord(out *strings.Builder, word string, long int) {
+	breaking := long > 0 && len(word) > long
+	anywhere := breaking && slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(joints, r) }), func(part string) bool { return len(part) > long })
 	var before rune
 	for i, r := range word {
 		if i > 0 && breaking && (anywhere || strings.ContainsRune(joints, before)) {

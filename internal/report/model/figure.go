@@ -108,7 +108,15 @@ func Figure(v float64, unit string) string {
 		return Missing
 	}
 	s := ScaleFor(v, unit)
-	return Digits(v*s.Factor) + s.Suffix
+	return In(s, v) + s.Suffix
+}
+
+// In prints v in a scale, without its unit.
+func In(s Scale, v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return Missing
+	}
+	return Digits(v * s.Factor)
 }
 
 // ShortFigure prints v as figure does, without the noun of a rate: where a heading

@@ -13,7 +13,7 @@ import (
 )
 
 func attribution(v *model.Report, o Options) Section {
-	s := Section{ID: "attribution", Title: "Attribution"}
+	s := Section{ID: "attribution", Title: "Attribution", Paper: "parts"}
 	if len(v.Why) == 0 {
 		return s
 	}
@@ -22,13 +22,13 @@ func attribution(v *model.Report, o Options) Section {
 	for _, a := range v.Why {
 		main := model.MainAttribution(a)
 		switch {
-		case !main && !o.All:
+		case !main && !o.All, !a.Primary && o.Paper:
 			continue
 		case !main && !model.Valued(a):
 			without = append(without, model.LevelTitle(a.Workload, a.Level)+": "+a.Title())
 			continue
 		}
-		p := Part{Title: model.WhyHeading(a), Table: ladder(v, a), Notes: plains(v.WhySentences(a))}
+		p := Part{Title: model.WhyHeading(a), Table: ladder(v, a, o), Notes: plains(v.WhySentences(a))}
 		if model.Valued(a) {
 			p.Figure = a
 		}
@@ -47,12 +47,15 @@ func attribution(v *model.Report, o Options) Section {
 
 // ladder is the table of an attribution: the value at one end, the parts, what they come
 // to together, and the value at the other end.
-func ladder(v *model.Report, a analysis.Attribution) *Table {
+func ladder(v *model.Report, a analysis.Attribution, o Options) *Table {
 	unit := model.ShortUnit(a.Unit)
 	t := &Table{About: "Parts of " + model.WhyHeading(a), Class: "full parts", Cards: true, Columns: []Column{
 		key("part"), number("change"), ends(v.Plan.Design.Confidence.String() + " interval"), column("verdict"), number("share"), number("blocks").spare(1)}}
 	if a.Orders > 1 {
 		t.Columns = append(t.Columns, ends("spread over orders"))
+	}
+	if o.Paper {
+		t.Columns = t.Columns[:5]
 	}
 	end := func(name string, side verdict.Side) Row { return Line(v.ShownName(name), model.SideFigure(side, unit)) }
 	blank := func(r Row, class string) Row {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
@@ -230,25 +231,81 @@ func against(v *model.Report, _ Options) Section {
 	return Section{ID: "against", Title: "Compared with " + v.Against.Study.Study, Parts: []Part{p}}
 }
 
-// Comparisons are the verdicts of a level, the primary metrics or all.
-func Comparisons(v *model.Report, l model.Level, all bool) *Table {
+// Comparisons are the verdicts of a workload at some levels: of the primary metrics, or of
+// all. In a paper, the heading has the unit of the medians below it.
+func Comparisons(v *model.Report, levels []model.Level, o Options) *Table {
 	t := &Table{Columns: []Column{group(""), key(""), number("").spare(2), number(""), column("").spare(3), column(""), column("").spare(1)}}
-	for _, m := range l.Metrics {
-		if !all && !m.Primary && !m.Companion {
-			continue
-		}
-		t.Rows = append(t.Rows, Line(m.Heading(), v.Base.Shown, model.ShortFigure(m.Reference, m.Unit), "baseline", "", "", ""))
-		for _, c := range m.Ran() { // an environment that did not is listed once, with its fix
-			k := c.Contrast
-			if k == nil {
-				t.Rows = append(t.Rows, Line(m.Heading(), c.Environment.Shown, model.Missing+", "+c.Reason))
-				continue
+	if o.Paper {
+		t.Columns = []Column{group(""), key(""), number("median"), number("change"), ends(v.Plan.Design.Confidence.String() + " interval"), column("verdict"), number("n")}
+	}
+	for _, l := range levels {
+		for _, m := range l.Metrics {
+			if m.Primary || !o.Paper && (o.All || m.Companion) {
+				t.Rows = append(t.Rows, comparisons(v, l, m, o)...)
 			}
-			t.Rows = append(t.Rows, Line(m.Heading(), c.Environment.Shown, model.ShortFigure(c.Median, m.Unit), model.EstimateText(k), model.IntervalText(k), judged(k), model.BlockCount(k)))
+		}
+	}
+	return t
+}
+
+func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (rows []Row) {
+	heading, median := m.Heading(), func(x float64) string { return model.ShortFigure(x, m.Unit) }
+	if o.Paper {
+		scale := model.Scale{Factor: 1, Suffix: m.Unit}
+		if !math.IsNaN(m.Reference) {
+			scale = model.ScaleFor(m.Reference, m.Unit)
+		}
+		heading, median = m.Title(), func(x float64) string { return model.In(scale, x) }
+		if l.Name != "" {
+			heading = l.Name + ": " + heading
+		}
+		if unit := strings.TrimSpace(scale.Suffix); unit != "" {
+			heading += ", " + unit
+		}
+		heading += ", " + m.Better + " is better"
+	}
+	add := func(cells ...any) { rows = append(rows, Line(append([]any{heading}, cells...)...)) }
+	if o.Paper {
+		add(v.Base.Shown, median(m.Reference), "", "", "", "")
+	} else {
+		add(v.Base.Shown, median(m.Reference), "baseline", "", "", "")
+	}
+	for _, c := range m.Ran() { // an environment that did not is listed once, with its fix
+		k := c.Contrast
+		switch {
+		case k == nil && o.Paper:
+			add(c.Environment.Shown, median(c.Median), "", "", model.Missing, "")
+		case k == nil:
+			add(c.Environment.Shown, model.Missing+", "+c.Reason)
+		case o.Paper:
+			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), model.IntervalText(k), judged(k), k.N)
+		default:
+			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), model.IntervalText(k), judged(k), model.BlockCount(k))
 			if remark := model.Remark(k); remark != "" {
-				t.Rows = append(t.Rows, Line(m.Heading(), "", remark))
+				add("", remark)
 			}
 		}
+	}
+	return rows
+}
+
+// Matrix is the change in some environments, with its interval and verdict: a row for each
+// primary metric.
+func Matrix(v *model.Report, environments []model.Environment) *Table {
+	t := &Table{Columns: []Column{key("workload"), key("metric")}}
+	for _, e := range environments {
+		t.Columns = append(t.Columns, Column{Over: e.Shown, Head: "%", Number: true}, Column{Over: e.Shown, Head: "interval", Class: "ends"}, Column{Over: e.Shown})
+	}
+	for _, r := range v.Primary() {
+		row := Line(r.Workload.Name, model.LevelTitle(r.Metric.Name, r.Level.Name))
+		for _, e := range environments {
+			change, interval, verdict := plain(model.Missing), plain(""), plain("")
+			if c := r.Metric.Cell(e.Name); c != nil && c.Contrast != nil {
+				change, interval, verdict = plain(model.EstimateText(c.Contrast)), plain(model.IntervalText(c.Contrast)), judged(c.Contrast)
+			}
+			row.Cells = append(row.Cells, change, interval, verdict)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -3,6 +3,7 @@ package section
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	host "tare/internal/environment"
 	"tare/internal/report/model"
@@ -62,6 +63,9 @@ func environments(v *model.Report, o Options) Section {
 		}
 		return s.of(t)
 	}
+	if o.Paper {
+		return environmentsOfPaper(v)
+	}
 	t := &Table{About: "Environments", Class: "full", Columns: []Column{key("environment"), column("kind"), column("state"), prose("findings"), prose("versions"), prose("options")}}
 	for _, e := range v.Environments {
 		state := string(e.Facts.State)
@@ -84,6 +88,21 @@ func environments(v *model.Report, o Options) Section {
 	}
 	s.Parts = append(s.Parts, Part{Title: "Sources of noise on this machine", Table: t})
 	return s
+}
+
+// environmentsOfPaper are those that the report compares.
+func environmentsOfPaper(v *model.Report) Section {
+	t := &Table{Columns: []Column{key("environment"), column("kind"), prose("versions and options")}}
+	for _, e := range v.Environments {
+		about := strings.Trim(model.Versions(e.Facts.Versions)+"; "+e.UnusualOptions(), "; ")
+		if !e.Ran() {
+			about = "did not run on this machine"
+		}
+		if !e.Rung {
+			t.Rows = append(t.Rows, Line(e.Shown, e.Kind, about))
+		}
+	}
+	return Section{Title: "Environments", Paper: "environments"}.of(t)
 }
 
 func findings(all []host.Finding) (cell Cell) {

@@ -20,6 +20,7 @@ type Section struct {
 	Lead  string
 	Parts []Part
 	Place Place
+	Paper string // the name of its table in a paper
 }
 
 // Place is where a page has a section: beside the verdicts, before them, or below the details
@@ -42,6 +43,7 @@ const (
 	Why     Excerpt = "why"     // where the difference comes from
 	Score   Excerpt = "score"   // the score sheet
 	Columns Excerpt = "columns" // what a short table is without
+	Paper   Excerpt = "paper"   // the tables of a paper
 )
 
 // sections are all of them in their order, with the excerpts that have them. One without
@@ -51,7 +53,7 @@ var sections = []struct {
 	place Place
 	in    []Excerpt
 }{
-	{attribution, Before, []Excerpt{Why}},
+	{attribution, Before, []Excerpt{Why, Paper}},
 	{parities, Beside, []Excerpt{Why}},
 	{kernel, Beside, []Excerpt{Why}},
 	{scores, Beside, []Excerpt{Score}},
@@ -66,7 +68,7 @@ var sections = []struct {
 	{copies, Below, nil},
 	{starts, Below, nil},
 	{paths, Below, nil},
-	{environments, Below, []Excerpt{Columns}},
+	{environments, Below, []Excerpt{Columns, Paper}},
 	{failures, Below, []Excerpt{Why, Columns}},
 	{notes, Below, nil},
 	{made, Below, nil},
@@ -116,9 +118,10 @@ type Column struct {
 	Head   string
 	Number bool // aligned at the right
 	Key    bool // names the row
-	Group  bool // a terminal writes it above the rows that share it
-	// Spare columns are left out on a terminal without room for them: 1 goes first.
+	Group  bool // it stands above the rows that share it, where that saves room
+	// Spare columns are left out where there is no room for them: 1 goes first.
 	Spare int
+	Over  string // a head over this column and its neighbours with the same
 	Class string // of the page
 	Say   string // a cell in a sentence, such as "%s copies,"; "" for the head before it
 }
@@ -130,6 +133,7 @@ type Row struct {
 	Cells     []Cell
 	Heading   bool // of the rows below it
 	Bar       *Bar
+	Group     string // what it shares with its neighbours, in a narrow table
 }
 
 // Bar is a part of a whole, from where it begins to where it ends, between 0 and 1.
@@ -171,7 +175,40 @@ const (
 // Options say how much is told.
 type Options struct {
 	Short bool // for a terminal: without what only documents have
+	Paper bool // for a table in a paper: without what its text says
 	All   bool // no list is cut
+}
+
+// Narrow is a table without the columns that go first where there is no room, and without
+// those that are empty. What stands above the rows is their group.
+func (t *Table) Narrow(narrower int) *Table {
+	narrow := *t
+	narrow.Columns, narrow.Rows = nil, nil
+	var kept, shared []int
+	for i, c := range t.Columns {
+		filled := slices.ContainsFunc(t.Rows, func(r Row) bool { return i < len(r.Cells) && r.Cells[i].Plain(0) != "" })
+		if c.Group && filled {
+			shared = append(shared, i)
+		} else if filled && (c.Spare == 0 || c.Spare > narrower) {
+			kept, narrow.Columns = append(kept, i), append(narrow.Columns, c)
+		}
+	}
+	for _, r := range t.Rows {
+		cells := r.Cells
+		r.Cells = nil
+		for n, i := range shared {
+			if i < len(cells) {
+				r.Group += []string{"", ": ", ", "}[min(n, 2)] + cells[i].Plain(0)
+			}
+		}
+		for _, i := range kept {
+			if i < len(cells) {
+				r.Cells = append(r.Cells, cells[i])
+			}
+		}
+		narrow.Rows = append(narrow.Rows, r)
+	}
+	return &narrow
 }
 
 // Plain is a cell without its styles, and without the pieces that go first where there is

@@ -12,7 +12,7 @@ import (
 	"tare/internal/report/section"
 )
 
-// grid is a table as the texts of its rows.
+// grid is a table that leaves some columns out, as the texts of its rows.
 type grid struct {
 	columns []section.Column
 	rows    []line
@@ -21,7 +21,6 @@ type grid struct {
 // line is a row of a grid.
 type line struct {
 	section.Row
-	group string // the heading that it shares with the rows beside it
 	texts []string
 	codes []string // the colours of the texts
 }
@@ -47,38 +46,19 @@ func (t *terminal) table(table *section.Table) {
 	t.sentences(gridOf(table, 0))
 }
 
-// gridOf is a table without the columns that go first where there is no room, and without
-// those that are empty.
-func gridOf(table *section.Table, narrower int) (g grid) {
-	var kept []int
-	for i, c := range table.Columns {
-		filled := slices.ContainsFunc(table.Rows, func(r section.Row) bool { return i < len(r.Cells) && r.Cells[i].Plain(0) != "" })
-		if !c.Group && filled && (c.Spare == 0 || c.Spare > narrower) {
-			kept = append(kept, i)
-			g.columns = append(g.columns, c)
-		}
-	}
-	for _, r := range table.Rows {
+func gridOf(table *section.Table, narrower int) grid {
+	narrow := table.Narrow(narrower)
+	g := grid{columns: narrow.Columns}
+	for _, r := range narrow.Rows {
 		l := line{Row: r}
-		var shared []string
-		for i, c := range table.Columns {
-			if c.Group && i < len(r.Cells) && len(r.Cells[i]) > 0 {
-				shared = append(shared, r.Cells[i].Plain(0))
-			}
-		}
-		if l.group = strings.Join(shared, ", "); len(shared) > 1 {
-			l.group = shared[0] + ": " + strings.Join(shared[1:], ", ")
-		}
-		for _, i := range kept {
-			if i < len(r.Cells) {
-				text, code := r.Cells[i].Plain(narrower), ""
-				for _, piece := range r.Cells[i] {
-					if piece.Style == section.Verdict {
-						code = verdicts[piece.Text]
-					}
+		for _, c := range r.Cells {
+			code := ""
+			for _, piece := range c {
+				if piece.Style == section.Verdict {
+					code = verdicts[piece.Text]
 				}
-				l.texts, l.codes = append(l.texts, term.Cell(text)), append(l.codes, code)
 			}
+			l.texts, l.codes = append(l.texts, term.Cell(c.Plain(narrower))), append(l.codes, code)
 		}
 		g.rows = append(g.rows, l)
 	}
@@ -149,10 +129,10 @@ func (t *terminal) grid(g grid) {
 	}
 	last := ""
 	for _, l := range g.rows {
-		if l.group != last {
-			t.wrap(t.margin, t.paint(dim, l.group))
+		if l.Group != last {
+			t.wrap(t.margin, t.paint(dim, l.Group))
 		}
-		last = l.group
+		last = l.Group
 		text := t.inColumns(g.columns, widths, l)
 		if l.spans(len(l.texts)-1, len(widths)) && ansi.StringWidth(text) > t.Width {
 			t.wrap(t.margin, strings.TrimSpace(text))
@@ -224,10 +204,10 @@ func (g grid) between(first, next int) grid {
 func (t *terminal) sentences(g grid) {
 	last := ""
 	for _, l := range g.rows {
-		if l.group != last {
-			t.wrap(t.margin, t.paint(dim, l.group))
+		if l.Group != last {
+			t.wrap(t.margin, t.paint(dim, l.Group))
 		}
-		last = l.group
+		last = l.Group
 		text := ""
 		for i, cell := range l.texts {
 			c := g.columns[i]
@@ -254,11 +234,7 @@ func (t *terminal) lines(g grid) {
 	for _, l := range g.rows {
 		t.wrap(t.margin, t.paint(bold, l.texts[0]))
 		for i, cell := range l.Cells[1:] {
-			head := ""
-			if i+1 < len(g.columns) {
-				head = g.columns[i+1].Head
-			}
-			t.facts(head, cell)
+			t.facts(g.columns[i+1].Head, cell)
 		}
 	}
 }

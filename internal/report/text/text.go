@@ -94,7 +94,7 @@ func (t *terminal) sections(v *model.Report, of section.Excerpt) {
 
 // level is a table of the verdicts, by metric.
 func (t *terminal) level(v *model.Report, w model.Workload, l model.Level) {
-	table := section.Comparisons(v, l, t.All)
+	table := section.Comparisons(v, []model.Level{l}, section.Options{All: t.All})
 	if len(table.Rows) > 0 {
 		fmt.Fprintf(t, "\n%s\n", t.paint(bold, model.LevelTitle(w.Name, l.Name)))
 		t.table(table)
