@@ -82,7 +82,7 @@ func (r *reader) sort(app *application.Application, found []loader.UnsupportedAt
 			}
 		}
 	}
-	for _, k := range keys {
+	for _, k := range keys() {
 		at := strings.ReplaceAll(k.path, "networks.*.", "")
 		if of := users[at]; k.what == noted && len(of) > 0 {
 			app.Notes = append(app.Notes, fmt.Sprintf("%s: no effect in %s: %s.", at, strings.Join(of, ", "), k.why))

@@ -1,105 +1,69 @@
 package manifest
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
+	goyaml "github.com/goccy/go-yaml"
 	"go.yaml.in/yaml/v4"
 
 	"tare/internal/application/manifest/objects"
 	"tare/internal/base/strictyaml"
 )
 
-// rule is what tare makes of one key: it is read, or it has no effect, and why, or it is
-// refused, and what to do.
+// rule is what tare makes of one key, or of a kind of object: it is read, or it has no
+// effect, and why, or it is refused, and what to do.
 type rule struct {
 	noEffect string
 	refused  string
 	unless   []string // values with which it says nothing
 }
 
-const (
-	scheduler = "one machine runs all pods, and places nothing"
-	daemon    = "a pod that ends fails its trial"
-	api       = "pods have no access to a cluster"
-	hardening = "an environment has the restrictions of its options"
-	oneNet    = "all pods of an application are on one private network"
-	terminal  = "an instance has no terminal, and nothing is written to it"
-	reading   = "tare takes the images that are there, and keeps what a pod prints in the run directory"
-	onePod    = "one pod of each is run"
+// kinds is the type of which keys.yaml has kinds of objects in place of keys.
+const kinds = "Kind"
 
-	inImage = "make it a part of command:, or of the image"
-	noNode  = "instances have nothing of their node: leave it out, if the application works without"
-)
+//go:embed keys.yaml
+var keysFile []byte
 
-// read is a key that goes into the application.
-var read = rule{}
-
-// rules are those of the types of which each key has one. A key of such a type without a
-// rule is refused: a new one of Kubernetes does not pass unnoticed.
-var rules = map[string]map[string]rule{
-	"DeploymentSpec": {
-		"replicas": read, "selector": read, "template": read, "strategy": {noEffect: onePod}, "minReadySeconds": {noEffect: onePod},
-		"revisionHistoryLimit": {noEffect: onePod}, "paused": {noEffect: onePod}, "progressDeadlineSeconds": {noEffect: onePod},
-	},
-	"StatefulSetSpec": {
-		"replicas": read, "selector": read, "template": read, "volumeClaimTemplates": read, "serviceName": read,
-		"podManagementPolicy": {noEffect: onePod}, "updateStrategy": {noEffect: onePod}, "revisionHistoryLimit": {noEffect: onePod},
-		"minReadySeconds": {noEffect: onePod}, "persistentVolumeClaimRetentionPolicy": {noEffect: onePod}, "ordinals": {noEffect: onePod},
-	},
-	"JobSpec": {
-		"template": read, "selector": read, "manualSelector": read, "backoffLimit": {noEffect: daemon}, "ttlSecondsAfterFinished": {noEffect: onePod},
-		"activeDeadlineSeconds": {noEffect: daemon}, "completionMode": {noEffect: onePod}, "podReplacementPolicy": {noEffect: daemon},
-		"parallelism": {refused: "tare runs a Job's pod once: leave it out", unless: []string{"1"}},
-		"completions": {refused: "tare runs a Job's pod once: leave it out", unless: []string{"1"}},
-		"suspend":     {refused: "leave the Job out of the file, or suspend"},
-	},
-	"PodSpec": {
-		"volumes": read, "initContainers": read, "containers": read, "terminationGracePeriodSeconds": read, "securityContext": read,
-		"hostAliases": read, "hostname": read, "subdomain": read, "nodeSelector": {noEffect: scheduler}, "affinity": {noEffect: scheduler},
-		"tolerations": {noEffect: scheduler}, "topologySpreadConstraints": {noEffect: scheduler}, "schedulerName": {noEffect: scheduler},
-		"priorityClassName": {noEffect: scheduler}, "priority": {noEffect: scheduler}, "preemptionPolicy": {noEffect: scheduler},
-		"nodeName": {noEffect: scheduler}, "schedulingGates": {noEffect: scheduler}, "readinessGates": {noEffect: api}, "overhead": {noEffect: scheduler},
-		"restartPolicy": {noEffect: daemon}, "activeDeadlineSeconds": {noEffect: daemon}, "imagePullSecrets": {noEffect: reading},
-		"serviceAccountName": {noEffect: api}, "serviceAccount": {noEffect: api}, "automountServiceAccountToken": {noEffect: api},
-		"runtimeClassName": {noEffect: "the environments of the study take its place"}, "enableServiceLinks": {noEffect: "pods find each other by name, not by variables"},
-		"dnsPolicy": {noEffect: oneNet, unless: []string{"ClusterFirst"}}, "dnsConfig": {noEffect: oneNet}, "setHostnameAsFQDN": {noEffect: oneNet},
-		"hostUsers": {noEffect: hardening}, "os": {noEffect: scheduler}, "resources": {refused: "write limits below resources: of the container"},
-		"hostNetwork": {refused: noNode}, "hostPID": {refused: noNode}, "hostIPC": {refused: noNode}, "shareProcessNamespace": {refused: "a pod has one container here: leave it out"},
-	},
-	"PodSecurityContext": {
-		"runAsUser": read, "runAsGroup": read, "fsGroup": read, "fsGroupChangePolicy": read, "runAsNonRoot": {noEffect: hardening}, "seccompProfile": {noEffect: hardening},
-		"seLinuxOptions": {noEffect: hardening}, "appArmorProfile": {noEffect: hardening}, "supplementalGroups": {noEffect: "volumes can be written by every user"},
-		"supplementalGroupsPolicy": {noEffect: hardening}, "seLinuxChangePolicy": {noEffect: hardening}, "sysctls": {refused: noNode},
-	},
-	"Container": {
-		"name": read, "image": read, "command": read, "args": read, "workingDir": read, "ports": read, "envFrom": read, "env": read, "resources": read,
-		"volumeMounts": read, "readinessProbe": read, "startupProbe": read, "livenessProbe": {noEffect: daemon}, "securityContext": read,
-		"imagePullPolicy": {noEffect: reading}, "terminationMessagePath": {noEffect: reading}, "terminationMessagePolicy": {noEffect: reading},
-		"resizePolicy": {noEffect: scheduler}, "stdin": {noEffect: terminal}, "stdinOnce": {noEffect: terminal}, "tty": {noEffect: terminal},
-		"lifecycle": {refused: inImage}, "volumeDevices": {refused: noNode},
-		"restartPolicy": {refused: "a container beside another one in its pod is not run: make it a Deployment, or leave it out"},
-	},
-	"SecurityContext": {
-		"runAsUser": read, "runAsGroup": read, "privileged": {refused: noNode}, "capabilities": read, "procMount": {refused: noNode},
-		"runAsNonRoot": {noEffect: hardening}, "readOnlyRootFilesystem": {noEffect: hardening}, "allowPrivilegeEscalation": {noEffect: hardening, unless: []string{"false"}},
-		"seccompProfile": {noEffect: hardening}, "appArmorProfile": {noEffect: hardening}, "seLinuxOptions": {noEffect: hardening},
-	},
-	"Capabilities":         {"add": {refused: noNode}, "drop": {noEffect: hardening}},
-	"ResourceRequirements": {"limits": read, "requests": {noEffect: "a limit has an effect"}, "claims": {refused: noNode}},
-	"Volume": {
-		"name": read, "emptyDir": read, "configMap": read, "secret": read, "persistentVolumeClaim": read, "hostPath": read,
-	},
-	"VolumeMount": {
-		"name": read, "mountPath": read, "readOnly": read, "subPath": read, "recursiveReadOnly": {noEffect: hardening}, "mountPropagation": {refused: noNode, unless: []string{"None"}},
-	},
-	"EnvVarSource":  {"configMapKeyRef": read, "secretKeyRef": read, "fieldRef": read},
-	"ContainerPort": {"name": read, "containerPort": read, "protocol": read, "hostPort": {noEffect: "the load reaches a pod on its own network"}, "hostIP": {noEffect: "the load reaches a pod on its own network"}},
-}
+// rules are those of keys.yaml, by type and key. A key of a type with rules that has none is
+// refused.
+var rules = sync.OnceValue(func() map[string]map[string]rule {
+	type keys = map[string][]string // of types
+	var file struct {
+		Read           keys            `yaml:"read"`
+		Noted, Refused map[string]keys // by the reason
+		Unless         map[string][]string
+	}
+	if err := goyaml.UnmarshalWithOptions(keysFile, &file, goyaml.Strict()); err != nil {
+		panic(err) // a test reads it
+	}
+	all := map[string]map[string]rule{}
+	add := func(of keys, r rule) {
+		for name, list := range of {
+			if all[name] == nil {
+				all[name] = map[string]rule{}
+			}
+			for _, key := range list {
+				r.unless = file.Unless[name+"."+key]
+				all[name][key] = r
+			}
+		}
+	}
+	add(file.Read, rule{})
+	for why, of := range file.Noted {
+		add(of, rule{noEffect: why})
+	}
+	for what, of := range file.Refused {
+		add(of, rule{refused: what})
+	}
+	return all
+})
 
 // unknown says what to do with a key of a type that has rules, and none for it.
 var unknown = map[string]string{
@@ -180,7 +144,7 @@ func (c checker) walk(node *yaml.Node, t reflect.Type) {
 // keys looks at the keys of a mapping.
 func (c checker) keys(node *yaml.Node, t reflect.Type) {
 	fields := fieldsOf(t)
-	known, limited := rules[t.Name()]
+	known, limited := rules()[t.Name()]
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		at, value := node.Content[i], objects.Resolved(node.Content[i+1])
 		key := at.Value

@@ -18,6 +18,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"tare/internal/application"
 	"tare/internal/application/manifest/objects"
@@ -61,19 +62,6 @@ type service struct {
 	object objects.Object
 	spec   corev1.ServiceSpec
 	pod    *pod // that it selects
-}
-
-// silent are kinds without an effect in a measurement.
-var silent = map[string]string{
-	"ServiceAccount": api, "Role": api, "RoleBinding": api, "ClusterRole": api, "ClusterRoleBinding": api,
-	"Namespace": scheduler, "ResourceQuota": scheduler, "LimitRange": scheduler, "PriorityClass": scheduler, "PersistentVolume": scheduler,
-	"CronJob": "nothing is run at its times",
-}
-
-// Kinds that are not read.
-var instead = map[string]string{
-	"DaemonSet": "there are no nodes here: make it a Deployment, or leave it out", "ReplicaSet": "make it a Deployment",
-	"ReplicationController": "make it a Deployment", "PodTemplate": "make it a Deployment", "Endpoints": "what it names is not reached from the application's own network: leave it out",
 }
 
 // Load reads an application from files, and starts nothing. All that is wrong is in the
@@ -210,17 +198,18 @@ func (r *reader) objects(all []objects.Object) {
 				r.claims[o.Namespace+"/"+o.Name] = true
 			}
 		default:
-			why := silent[o.Kind]
+			of := rules()[kinds][o.Kind]
+			why := of.noEffect
 			switch {
 			case why == "" && grouped && group != "apps" && group != "batch":
 				why = "tare runs no controllers"
-			case instead[o.Kind] != "":
-				r.problem(o, nil, "%s", instead[o.Kind])
+			case of.refused != "":
+				r.problem(o, nil, "%s", of.refused)
 				continue
 			case why == "":
 				text := fmt.Sprintf("%s %s is not a kind that tare reads", o.APIVersion, o.Kind)
-				kinds := []string{"Deployment", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "PersistentVolumeClaim"}
-				if meant := strictyaml.Nearest(o.Kind, kinds); meant != "" {
+				read := []string{"Deployment", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "PersistentVolumeClaim"}
+				if meant := strictyaml.Nearest(o.Kind, read); meant != "" {
 					text += fmt.Sprintf("; did you mean %q?", meant)
 				}
 				r.problem(o, nil, "%s (apps/v1 Deployment and StatefulSet, batch/v1 Job; v1 Pod, Service, ConfigMap, Secret and PersistentVolumeClaim)", text)
@@ -261,11 +250,6 @@ func (r *reader) workload(p *pod, replicas *int32, selector *metav1.LabelSelecto
 }
 
 // selects reports whether a selector matches labels.
-func selects(selector, labels map[string]string) bool {
-	for key, value := range selector {
-		if own, has := labels[key]; !has || own != value {
-			return false
-		}
-	}
-	return true
+func selects(selector, own map[string]string) bool {
+	return labels.SelectorFromSet(selector).Matches(labels.Set(own))
 }
