@@ -18,57 +18,28 @@ import (
 // Format is the version of the JSON document.
 const Format = 1
 
-type runFacts struct {
-	Name        string     `json:"name"`
-	Study       string     `json:"study"`
-	Title       string     `json:"title"`
-	Tare        string     `json:"tare"`
-	Created     *time.Time `json:"created"`
-	Baseline    string     `json:"baseline"`
-	Seed        string     `json:"seed"`
-	Order       string     `json:"order"`
-	Margin      float64    `json:"margin"`
-	Confidence  float64    `json:"confidence"`
-	Family      string     `json:"family"`
-	LeastBlocks int        `json:"blocks_min"`
-	MostBlocks  int        `json:"blocks_max"`
-	Budget      float64    `json:"budget_s"`
-	Blocks      int        `json:"blocks"`
-	Incomplete  string     `json:"incomplete"`
-	Image       string     `json:"image"`
-	Digest      string     `json:"image_digest"`
-	CPU         string     `json:"cpu"`
-	Cores       int        `json:"cores"`
-	Memory      int64      `json:"memory_bytes"`
-	Kernel      string     `json:"kernel"`
-	System      string     `json:"distribution"`
-	Virtualised string     `json:"virtualised"`
-	Nodes       []string   `json:"nodes"`
+// object is one of JSON whose fields have an order.
+type object []field
+
+type field struct {
+	name  string
+	value any
 }
 
-type environFact struct {
-	Name     string            `json:"name"`
-	Kind     string            `json:"kind"`
-	Label    string            `json:"label"`
-	Baseline bool              `json:"baseline"`
-	State    string            `json:"state"`
-	Reasons  []string          `json:"reasons"`
-	Versions map[string]string `json:"versions"`
-}
-
-type workFact struct {
-	Name    string       `json:"name"`
-	Title   string       `json:"title"`
-	Levels  []string     `json:"levels"`
-	Metrics []metricFact `json:"metrics"`
-}
-
-type metricFact struct {
-	Name    string `json:"name"`
-	Unit    string `json:"unit"`
-	Better  string `json:"better"`
-	Primary bool   `json:"primary"`
-	About   string `json:"about"`
+// MarshalJSON writes the fields in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	out := []byte("{")
+	for i, f := range o {
+		value, err := json.Marshal(f.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(strconv.AppendQuote(out, f.name), ':'), value...)
+	}
+	return append(out, '}'), nil
 }
 
 // writeRows writes a table as a list of objects, each in a line and in the order of the
@@ -101,30 +72,27 @@ func writeRows(out *bytes.Buffer, t Table) error {
 
 // JSON writes the run as one document: facts, and a list of rows for each table.
 func JSON(v *model.Report) ([]model.File, error) {
-	environments, workloads := []environFact{}, []workFact{}
+	environments, workloads := []object{}, []object{}
 	for _, e := range v.Environments {
-		fact := environFact{e.Name, e.Kind, e.Facts.Label, e.Baseline, string(e.Facts.State), []string{}, e.Facts.Versions}
-		if fact.Versions == nil {
-			fact.Versions = map[string]string{}
+		versions, reasons := e.Facts.Versions, []string{}
+		if versions == nil {
+			versions = map[string]string{}
 		}
 		for _, f := range model.NeedingFix(e.Facts.Findings) {
-			fact.Reasons = append(fact.Reasons, reasonOf(f))
+			reasons = append(reasons, reasonOf(f))
 		}
-		environments = append(environments, fact)
+		environments = append(environments, object{{"name", e.Name}, {"kind", e.Kind}, {"label", e.Facts.Label}, {"baseline", e.Baseline}, {"state", e.Facts.State}, {"reasons", reasons}, {"versions", versions}})
 	}
 	for _, w := range v.Workloads {
-		fact := workFact{w.Name, w.Pack.Title, lists.Map(w.Levels, func(l model.Level) string { return l.Name }), []metricFact{}}
+		metrics := []object{}
 		for _, m := range w.AllMetrics() {
-			fact.Metrics = append(fact.Metrics, metricFact{m.Name, m.Unit, m.Better, m.Primary, m.About})
+			metrics = append(metrics, object{{"name", m.Name}, {"unit", m.Unit}, {"better", m.Better}, {"primary", m.Primary}, {"about", m.About}})
 		}
-		workloads = append(workloads, fact)
+		workloads = append(workloads, object{{"name", w.Name}, {"title", w.Pack.Title}, {"levels", lists.Map(w.Levels, func(l model.Level) string { return l.Name })}, {"metrics", metrics}})
 	}
 	var out bytes.Buffer
 	out.WriteString("{")
-	for _, fact := range []struct {
-		name  string
-		value any
-	}{{"format", Format}, {"run", factsOf(v)}, {"environments", environments}, {"workloads", workloads}} {
+	for _, fact := range (object{{"format", Format}, {"run", factsOf(v)}, {"environments", environments}, {"workloads", workloads}}) {
 		text, err := json.MarshalIndent(fact.value, " ", " ")
 		if err != nil {
 			return nil, err
@@ -151,20 +119,21 @@ func reasonOf(f environment.Finding) string {
 	return f.What + ": " + f.Reason
 }
 
-func factsOf(v *model.Report) runFacts {
+func factsOf(v *model.Report) object {
 	m, d := v.Manifest, v.Plan.Design
-	r := runFacts{Name: m.Run, Study: v.Plan.Name, Title: v.Plan.Study, Tare: m.Tare, Baseline: v.Plan.Baseline, Seed: strconv.FormatUint(v.Plan.Seed, 10),
-		Order: d.Order, Margin: float64(d.Margin), Confidence: float64(d.Confidence), Family: d.Family, LeastBlocks: d.Blocks.Min, MostBlocks: d.Blocks.Max,
-		Budget: d.Budget.Seconds(), Blocks: v.Blocks, Incomplete: v.Incomplete, Image: m.Image.Name, Digest: m.Image.Digest, CPU: m.Machine.CPU, Cores: m.Machine.Cores,
-		Memory: int64(m.Machine.Memory), Kernel: m.Machine.Kernel, System: m.Machine.Distribution, Virtualised: m.Machine.Virtualised, Nodes: m.Nodes}
+	var created *time.Time
 	if !m.Created.IsZero() {
-		r.Created = new(m.Created.UTC())
+		created = new(m.Created.UTC())
 	}
-	if r.Nodes == nil { // of a manifest that lists none
-		r.Nodes = slices.Sorted(maps.Keys(newBase(v).lanes))
+	nodes := m.Nodes
+	if nodes == nil { // of a manifest that lists none
+		nodes = slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(newBase(v).lanes))))
 	}
-	if r.Nodes == nil {
-		r.Nodes = []string{}
+	return object{
+		{"name", m.Run}, {"study", v.Plan.Name}, {"title", v.Plan.Study}, {"tare", m.Tare}, {"created", created}, {"baseline", v.Plan.Baseline},
+		{"seed", strconv.FormatUint(v.Plan.Seed, 10)}, {"order", d.Order}, {"margin", float64(d.Margin)}, {"confidence", float64(d.Confidence)}, {"family", d.Family},
+		{"blocks_min", d.Blocks.Min}, {"blocks_max", d.Blocks.Max}, {"budget_s", d.Budget.Seconds()}, {"blocks", v.Blocks}, {"incomplete", v.Incomplete},
+		{"image", m.Image.Name}, {"image_digest", m.Image.Digest}, {"cpu", m.Machine.CPU}, {"cores", m.Machine.Cores}, {"memory_bytes", int64(m.Machine.Memory)},
+		{"kernel", m.Machine.Kernel}, {"distribution", m.Machine.Distribution}, {"virtualised", m.Machine.Virtualised}, {"nodes", nodes},
 	}
-	return r
 }
