@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml"
 )
 
 // Decoder is implemented by types that decode themselves from a node.
@@ -25,8 +23,6 @@ var (
 	durationType = reflect.TypeFor[time.Duration]()
 	decoderType  = reflect.TypeFor[Decoder]()
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
-	bytesType    = reflect.TypeFor[yaml.BytesUnmarshaler]()
-	anyType      = reflect.TypeFor[yaml.InterfaceUnmarshaler]()
 )
 
 func (n Node) decode(v reflect.Value, reserved []string, depth int) {
@@ -62,10 +58,6 @@ func (n Node) decode(v reflect.Value, reserved []string, depth int) {
 			if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
 				n.Problemf("%s", err)
 			}
-		}
-	case pointer.Implements(bytesType), pointer.Implements(anyType), v.Kind() == reflect.Interface:
-		if err := yaml.NodeToValue(n.value(), v.Addr().Interface()); err != nil {
-			n.Problemf("%s", yaml.FormatError(err, false, false))
 		}
 	default:
 		n.decodeKind(v, reserved, depth)
