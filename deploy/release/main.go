@@ -6,8 +6,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -18,6 +16,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"tare/internal/base/bounded"
 )
 
 func main() {
@@ -117,14 +117,9 @@ func writeProvenance(w io.Writer, version, commit string, files []string) error 
 }
 
 func digest(path string) (map[string]string, error) {
-	file, err := os.Open(path)
+	sum, err := bounded.Sum(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading %s: %w", path, bounded.Cause(err))
 	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return map[string]string{"sha256": hex.EncodeToString(hash.Sum(nil))}, nil
+	return map[string]string{"sha256": sum}, nil
 }
