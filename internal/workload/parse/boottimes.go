@@ -9,12 +9,10 @@ var (
 // virsh about the domain's end precedes the next start, or is at the end.
 func splitBootTimes(file []byte) ([][]byte, error) {
 	last := 0
-	for at := 0; at < len(file); {
-		end, line := nextLine(file, at)
+	for at, line := range eachLine(file) {
 		if !bootOther.match(line) {
-			last = end
+			last = at.end
 		}
-		at = end
 	}
 	return splitAfter(file[:last], bootEnd.match)
 }

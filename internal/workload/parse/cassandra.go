@@ -167,15 +167,13 @@ func splitCassandra(file []byte) ([][]byte, error) {
 	for _, report := range reports {
 		sweep := []int{}
 		tail := len(report)
-		for at := 0; at < len(report); {
-			end, line := nextLine(report, at)
+		for at, line := range eachLine(report) {
 			if cassandraSweep.match(line) {
-				sweep = append(sweep, at)
+				sweep = append(sweep, at.begin)
 			} else if cassandraSummary.match(line) && len(sweep) > 0 {
-				tail = at
+				tail = at.begin
 				break
 			}
-			at = end
 		}
 		if len(sweep) == 0 || tail == len(report) {
 			runs = append(runs, report)

@@ -75,13 +75,12 @@ func splitHPL(file []byte) ([][]byte, error) {
 	}
 	// The ruler above a title belongs to the previous report; it is not parsed.
 	rule := func(line string) bool { return line != "" && strings.Trim(line, "=#") == "" }
-	begin := 0
-	for begin < len(file) {
-		end, line := nextLine(file, begin)
+	begin := len(file)
+	for at, line := range eachLine(file) {
 		if line != "" && !rule(line) {
+			begin = at.begin
 			break
 		}
-		begin = end
 	}
 	reports, err := splitAt(file[begin:], title)
 	if err != nil {
@@ -99,18 +98,16 @@ func splitHPL(file []byte) ([][]byte, error) {
 func splitHPLResults(report []byte) [][]byte {
 	var heads []int
 	tail, ended, whole := 0, false, true
-	for at := 0; at < len(report); {
-		end, line := nextLine(report, at)
+	for at, line := range eachLine(report) {
 		switch {
 		case hplHead.match(line):
-			heads = append(heads, at)
+			heads = append(heads, at.begin)
 			whole = whole && tail == 0
 		case strings.HasPrefix(line, "Finished ") && len(heads) > 0 && tail == 0:
-			tail = at
+			tail = at.begin
 		case line == "End of Tests." && tail > 0:
 			ended = true
 		}
-		at = end
 	}
 	if len(heads) < 2 || !ended || !whole {
 		return [][]byte{report}

@@ -94,17 +94,15 @@ func splitIOzoneTable(report []byte) [][]byte {
 	var head []byte
 	var rows [][]byte
 	tail := len(report)
-	for at := 0; at < len(report); {
-		end, line := nextLine(report, at)
+	for at, line := range eachLine(report) {
 		if strings.TrimSpace(line) == iozoneHeads[1] {
-			head = report[:end]
+			head = report[:at.end]
 		} else if head != nil && iozoneRow.match(line) {
-			rows = append(rows, report[at:end])
+			rows = append(rows, report[at.begin:at.end])
 		} else if head != nil {
-			tail = at
+			tail = at.begin
 			break
 		}
-		at = end
 	}
 	if len(rows) < 2 {
 		return [][]byte{report}

@@ -5,34 +5,39 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 )
 
-// nextLine returns the end of the line at an offset, including its newline, and
-// its text as lines returns it.
-func nextLine(file []byte, at int) (end int, text string) {
-	end = len(file)
-	if i := bytes.IndexByte(file[at:], '\n'); i >= 0 {
-		end = at + i + 1
+// place is where a line is in a file, with its newline.
+type place struct{ begin, end int }
+
+// eachLine are the lines of a file, as lines returns them, with their places.
+func eachLine(file []byte) iter.Seq2[place, string] {
+	return func(yield func(place, string) bool) {
+		at := 0
+		for line := range bytes.Lines(file) {
+			if !yield(place{at, at + len(line)}, lastState(strings.TrimSuffix(string(line), "\n"))) {
+				return
+			}
+			at += len(line)
+		}
 	}
-	return end, lastState(strings.TrimSuffix(string(file[at:end]), "\n"))
 }
 
 // splitAt splits a file before every line with which a run begins.
 func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
 	var runs [][]byte
 	begin := -1
-	for at := 0; at < len(file); {
-		end, line := nextLine(file, at)
+	for at, line := range eachLine(file) {
 		if starts(line) {
 			if begin >= 0 {
-				runs = append(runs, file[begin:at])
+				runs = append(runs, file[begin:at.begin])
 			}
-			begin = at
+			begin = at.begin
 		} else if begin < 0 && strings.TrimSpace(line) != "" {
 			return nil, fmt.Errorf("%q precedes the first run", clip(line))
 		}
-		at = end
 	}
 	if begin < 0 {
 		return nil, fmt.Errorf("no run begins in it: %s", ending(lines(file)))
@@ -44,13 +49,11 @@ func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
 func splitAfter(file []byte, ends func(line string) bool) ([][]byte, error) {
 	var runs [][]byte
 	begin := 0
-	for at := 0; at < len(file); {
-		end, line := nextLine(file, at)
+	for at, line := range eachLine(file) {
 		if ends(line) {
-			runs = append(runs, file[begin:end])
-			begin = end
+			runs = append(runs, file[begin:at.end])
+			begin = at.end
 		}
-		at = end
 	}
 	if rest := bytes.TrimSpace(file[begin:]); len(rest) > 0 || len(runs) == 0 {
 		return nil, fmt.Errorf("no run ends after byte %d: %s", begin, ending(lines(file)))
@@ -79,12 +82,10 @@ func splitJSON(file []byte) ([][]byte, error) {
 
 // without is a file without the lines that are dropped.
 func without(file []byte, drop func(line string) bool) (kept []byte) {
-	for at := 0; at < len(file); {
-		end, line := nextLine(file, at)
+	for at, line := range eachLine(file) {
 		if !drop(line) {
-			kept = append(kept, file[at:end]...)
+			kept = append(kept, file[at.begin:at.end]...)
 		}
-		at = end
 	}
 	return kept
 }
