@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"tare/internal/base/failing"
 )
 
 // exporter is the monitoring that the published studies used: the node exporter,
@@ -22,7 +24,7 @@ type exporter struct{ commands []*exec.Cmd }
 // them does not start.
 func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
 	e := &exporter{}
-	if err := caught(func() { e.start(ctx, s) }); err != nil {
+	if err := failing.Caught(func() { e.start(ctx, s) }); err != nil {
 		e.stop()
 		return nil, err.Error()
 	}
@@ -32,25 +34,25 @@ func startExporter(ctx context.Context, s *session) (_ *exporter, why string) {
 func (e *exporter) start(ctx context.Context, s *session) {
 	ports := [2]string{}
 	for n := range ports {
-		l := must(net.Listen("tcp", "127.0.0.1:0"))
+		l := failing.Must(net.Listen("tcp", "127.0.0.1:0"))
 		ports[n] = l.Addr().String()
 		l.Close()
 	}
-	directory := must(s.owner.Directory("prometheus"))
+	directory := failing.Must(s.owner.Directory("prometheus"))
 	config := fmt.Sprintf("global: {scrape_interval: 100ms, scrape_timeout: 100ms}\nscrape_configs:\n  - job_name: node\n    static_configs: [{targets: [%q]}]\n", ports[0])
 	file := filepath.Join(directory, "prometheus.yml")
-	check(os.WriteFile(file, []byte(config), 0o644))
+	failing.If(os.WriteFile(file, []byte(config), 0o644))
 	for _, argv := range [][]string{
 		{"prometheus-node-exporter", "--web.listen-address=" + ports[0]},
 		{"prometheus", "--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(directory, "data"), "--web.listen-address=" + ports[1]},
 	} {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		check(cmd.Start())
+		failing.If(cmd.Start())
 		e.commands = append(e.commands, cmd)
 	}
 	for _, address := range ports {
-		check(answering(ctx, address))
+		failing.If(answering(ctx, address))
 	}
 }
 
@@ -86,7 +88,7 @@ func (e *exporter) stop() {
 func (e *exporter) share(ctx context.Context) float64 {
 	used := func() (sum float64) {
 		for _, c := range e.commands {
-			sum += must(must(procfs.NewProc(c.Process.Pid)).Stat()).CPUTime()
+			sum += failing.Must(failing.Must(procfs.NewProc(c.Process.Pid)).Stat()).CPUTime()
 		}
 		return sum
 	}
@@ -94,7 +96,7 @@ func (e *exporter) share(ctx context.Context) float64 {
 	began := time.Now()
 	select {
 	case <-ctx.Done():
-		check(ctx.Err())
+		failing.If(ctx.Err())
 	case <-time.After(window):
 	}
 	return (used() - before) / time.Since(began).Seconds()

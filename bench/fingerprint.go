@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/base/failing"
 	"tare/internal/environment"
 	"tare/internal/parity/fingerprint"
 	"tare/internal/stats"
@@ -33,9 +34,9 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row) {
 			rows = append(rows, row{what, target, "not measured: " + missing, "?"})
 			continue
 		}
-		i := must(env.Start(ctx, environment.Request{Name: "fingerprint-" + kind, Owner: s.owner, Image: s.image, Console: io.Discard}))
-		defer func() { check(i.Stop(context.WithoutCancel(ctx))) }()
-		server := must(i.Agent().Start(ctx, agent.Command{Argv: []string{"/bin/sh", "-c", "exec sleep 3600"}, Stdout: io.Discard, Stderr: io.Discard}))
+		i := failing.Must(env.Start(ctx, environment.Request{Name: "fingerprint-" + kind, Owner: s.owner, Image: s.image, Console: io.Discard}))
+		defer func() { failing.If(i.Stop(context.WithoutCancel(ctx))) }()
+		server := failing.Must(i.Agent().Start(ctx, agent.Command{Argv: []string{"/bin/sh", "-c", "exec sleep 3600"}, Stdout: io.Discard, Stderr: io.Discard}))
 		subjects = append(subjects, &subject{what: what, of: fingerprint.Subject{
 			Instance: i, Env: s.image.Env, Servers: []fingerprint.Server{{Name: "server", Role: "server", PID: server.PID()}},
 			Drivers: []fingerprint.Driver{{Role: "driver", Words: []string{"/bin/bash"}}}, Paths: []string{"/data/pages"},
@@ -46,7 +47,7 @@ func measureFingerprint(ctx context.Context, s *session) (rows []row) {
 		for _, one := range subjects {
 			began := time.Now()
 			if _, err := fingerprint.Facts(ctx, one.of); err != nil {
-				check(fmt.Errorf("%s: %w", one.what, err))
+				failing.With("%s: %w", one.what, err)
 			}
 			one.seconds = append(one.seconds, time.Since(began).Seconds())
 		}

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"tare/internal/base/failing"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/image/recipe"
@@ -63,40 +64,10 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := caught(func() { run(ctx, *tare, *home, *out, *only, *pairs) }); err != nil {
+	if err := failing.Caught(func() { run(ctx, *tare, *home, *out, *only, *pairs) }); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-}
-
-// failure is an error that ends the program. What was started ends on the way, by deferred
-// calls.
-type failure struct{ error }
-
-func check(err error) {
-	if err != nil {
-		panic(failure{err})
-	}
-}
-
-func must[T any](value T, err error) T {
-	check(err)
-	return value
-}
-
-// caught is the error that ends what is done; nil if none does.
-func caught(do func()) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case failure:
-			err = p.error
-		default:
-			panic(p)
-		}
-	}()
-	do()
-	return nil
 }
 
 // parts are the measurements, in the order of the page.
@@ -119,11 +90,11 @@ var parts = []struct {
 
 func run(ctx context.Context, tare, home, out, only string, pairs int) {
 	s := &session{pairs: pairs, log: os.Stderr}
-	s.tare = must(filepath.Abs(tare))
-	s.home = must(filepath.Abs(home))
-	s.owner = must(cleanup.Open(s.home))
-	defer func() { check(s.owner.Close()) }()
-	s.store = must(image.Open(filepath.Join(s.home, "images")))
+	s.tare = failing.Must(filepath.Abs(tare))
+	s.home = failing.Must(filepath.Abs(home))
+	s.owner = failing.Must(cleanup.Open(s.home))
+	defer func() { failing.If(s.owner.Close()) }()
+	s.store = failing.Must(image.Open(filepath.Join(s.home, "images")))
 	began := time.Now()
 	var rows []row
 	for _, p := range parts {
@@ -134,16 +105,16 @@ func run(ctx context.Context, tare, home, out, only string, pairs int) {
 			s.image = s.get(ctx, &recipe.Recipe{})
 		}
 		fmt.Fprintln(s.log, "measuring", p.name)
-		if err := caught(func() { rows = append(rows, p.measure(ctx, s)...) }); err != nil {
-			check(fmt.Errorf("%s: %w", p.name, err))
+		if err := failing.Caught(func() { rows = append(rows, p.measure(ctx, s)...) }); err != nil {
+			failing.With("%s: %w", p.name, err)
 		}
 	}
 	page := s.page(rows, began)
 	if only != "" {
-		must(os.Stdout.Write(page))
+		failing.Must(os.Stdout.Write(page))
 		return
 	}
-	check(os.WriteFile(out, page, 0o644))
+	failing.If(os.WriteFile(out, page, 0o644))
 }
 
 func (s *session) page(rows []row, began time.Time) []byte {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/failing"
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -22,7 +23,7 @@ import (
 func measureMemory(ctx context.Context, s *session) []row {
 	i := s.started(ctx, "docker", s.image, "memory")
 	text, err := i.Agent().ReadFile(ctx, "/proc/1/status", 0)
-	check(errors.Join(err, i.Stop(ctx)))
+	failing.If(errors.Join(err, i.Stop(ctx)))
 	var kib float64
 	for _, line := range strings.Split(string(text), "\n") {
 		if strings.HasPrefix(line, "VmRSS:") {
@@ -41,7 +42,7 @@ func measureMemory(ctx context.Context, s *session) []row {
 // trials, and to write the page of the run.
 func measureJournal(ctx context.Context, s *session) []row {
 	directory := filepath.Join(s.home, "journal-run")
-	check(os.RemoveAll(directory))
+	failing.If(os.RemoveAll(directory))
 	defer os.RemoveAll(directory)
 	trials := writeJournal(directory)
 	began := time.Now()
@@ -53,7 +54,7 @@ func measureJournal(ctx context.Context, s *session) []row {
 	began = time.Now()
 	used = s.command(ctx, "report", directory, "--format", "html")
 	took, mb = time.Since(began), peakMiB(used)*1.048576
-	page := must(os.Stat(filepath.Join(directory, "report.html")))
+	page := failing.Must(os.Stat(filepath.Join(directory, "report.html")))
 	return append(rows, row{fmt.Sprintf("HTML report of %d trials", trials), "2 s, 300 MB",
 		fmt.Sprintf("%.2f s, %.0f MB; a page of %.1f MB", took.Seconds(), mb, float64(page.Size())/1e6), verdict(took <= 2*time.Second && mb <= 300)})
 }
@@ -73,10 +74,10 @@ func writeJournal(directory string) (count int) {
 			Pack: workload.Pack{Name: "w", Title: "w", Metrics: []workload.Metric{
 				{Name: "rate", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency", Unit: "ms", Better: "lower"}, {Name: "cpu_per_kop", Unit: "s/kop", Better: "lower"}}}})
 	}
-	w := must(rundir.Create(directory, plan, rundir.Manifest{Run: "many", Environments: facts}))
-	check(w.Close())
+	w := failing.Must(rundir.Create(directory, plan, rundir.Manifest{Run: "many", Environments: facts}))
+	failing.If(w.Close())
 	// Written without the sync for each line, which is not part of the measurement.
-	file := must(os.Create(filepath.Join(directory, "journal.jsonl")))
+	file := failing.Must(os.Create(filepath.Join(directory, "journal.jsonl")))
 	defer file.Close()
 	lines := json.NewEncoder(file)
 	x := uint64(1)
@@ -94,7 +95,7 @@ func writeJournal(directory string) (count int) {
 				for _, name := range []string{"driver.stdout", "driver.stderr"} {
 					t.Raw = append(t.Raw, rundir.Raw{Name: name, Path: fmt.Sprintf("raw/block-%03d/%s.%s/%s", block, environment.Name, work.Name, name), SHA256: fmt.Sprintf("%064x", count), Bytes: 900})
 				}
-				check(lines.Encode(t))
+				failing.If(lines.Encode(t))
 				count++
 			}
 		}

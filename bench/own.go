@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"tare/internal/base/failing"
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
@@ -36,14 +37,14 @@ metrics: [{name: wall_seconds, unit: s, better: lower, primary: true}]
 // measureOwnTime reads from a journal the time that tare spent on each trial, without
 // the start of the environment and the workload.
 func measureOwnTime(ctx context.Context, s *session) []row {
-	directory := must(os.MkdirTemp(s.home, "own-"))
+	directory := failing.Must(os.MkdirTemp(s.home, "own-"))
 	defer os.RemoveAll(directory)
 	for name, text := range map[string]string{"own.yaml": ownStudy, "nothing.yaml": nothingPack} {
-		check(os.WriteFile(filepath.Join(directory, name), []byte(text), 0o644))
+		failing.If(os.WriteFile(filepath.Join(directory, name), []byte(text), 0o644))
 	}
 	out := filepath.Join(directory, "run")
 	s.command(ctx, "run", filepath.Join(directory, "own.yaml"), "--quiet", "--out", out)
-	r := must(rundir.Open(out))
+	r := failing.Must(rundir.Open(out))
 	own := lists.Map(r.Trials, func(t rundir.Trial) float64 { return t.OwnSeconds * 1e3 })
 	slices.Sort(own)
 	median := stats.Median(own)
@@ -57,7 +58,7 @@ func (s *session) command(ctx context.Context, args ...string) *os.ProcessState 
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		check(fmt.Errorf("tare %v: %w: %s", args, err, out.Bytes()))
+		failing.With("tare %v: %w: %s", args, err, out.Bytes())
 	}
 	return cmd.ProcessState
 }
@@ -78,9 +79,9 @@ func measureAgainstHyperfine(ctx context.Context, s *session) []row {
 	}
 	read := func(path string) float64 {
 		var e export
-		check(json.Unmarshal(must(os.ReadFile(path)), &e))
+		failing.If(json.Unmarshal(failing.Must(os.ReadFile(path)), &e))
 		if len(e.Results) != 1 {
-			check(fmt.Errorf("%s has %d results", path, len(e.Results)))
+			failing.With("%s has %d results", path, len(e.Results))
 		}
 		return e.Results[0].Median
 	}
@@ -94,7 +95,7 @@ func measureAgainstHyperfine(ctx context.Context, s *session) []row {
 		func() {
 			out, err := exec.CommandContext(ctx, "hyperfine", "-N", "--style", "none", "--runs", fmt.Sprint(hyperfineRuns), "--export-json", file, `sh -c "`+timed[2]+`"`).CombinedOutput()
 			if err != nil {
-				check(fmt.Errorf("hyperfine: %w: %s", err, out))
+				failing.With("hyperfine: %w: %s", err, out)
 			}
 		},
 	}

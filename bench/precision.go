@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"tare/internal/base/failing"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/subject"
@@ -45,7 +46,7 @@ const (
 // order with that in another, at equal machine time: with the time that a block of
 // this workload takes, the deviation falls as its square root.
 func measurePrecision(ctx context.Context, s *session) (rows []row) {
-	directory := must(os.MkdirTemp(s.home, "precision-"))
+	directory := failing.Must(os.MkdirTemp(s.home, "precision-"))
 	defer os.RemoveAll(directory)
 	ratios := make([]map[subject.Figure][]float64, len(precisionDesigns))
 	took := make([]map[string]time.Duration, len(precisionDesigns))
@@ -54,9 +55,9 @@ func measurePrecision(ctx context.Context, s *session) (rows []row) {
 		design := (n + n/len(precisionDesigns)) % len(precisionDesigns)
 		out := filepath.Join(directory, fmt.Sprint(n))
 		study := out + ".yaml"
-		check(os.WriteFile(study, fmt.Appendf(nil, precisionStudy, precisionBlocks, precisionDesigns[design]), 0o644))
+		failing.If(os.WriteFile(study, fmt.Appendf(nil, precisionStudy, precisionBlocks, precisionDesigns[design]), 0o644))
 		s.command(ctx, "run", study, "--quiet", "--out", out)
-		r := must(rundir.Open(out))
+		r := failing.Must(rundir.Open(out))
 		if ratios[design] == nil {
 			ratios[design], took[design] = map[subject.Figure][]float64{}, map[string]time.Duration{}
 		}

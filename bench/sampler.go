@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/base/failing"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/image/recipe"
@@ -58,8 +59,8 @@ var drivenBy = []driven{
 func measureSampler(ctx context.Context, s *session) (rows []row) {
 	img := s.get(ctx, &recipe.Recipe{Packages: []string{"redis-server", "redis-tools", "nginx-light", "wrk", "netbase"}})
 	for _, d := range drivenBy {
-		if err := caught(func() { rows = append(rows, s.watched(ctx, img, d)) }); err != nil {
-			check(fmt.Errorf("%s: %w", d.name, err))
+		if err := failing.Caught(func() { rows = append(rows, s.watched(ctx, img, d)) }); err != nil {
+			failing.With("%s: %w", d.name, err)
 		}
 	}
 	return rows
@@ -67,20 +68,20 @@ func measureSampler(ctx context.Context, s *session) (rows []row) {
 
 func (s *session) watched(ctx context.Context, img *image.Image, d driven) row {
 	i := s.started(ctx, "docker", img, "sampler-"+d.name)
-	defer func() { check(i.Stop(ctx)) }()
-	must(i.Agent().Start(ctx, agent.Command{Argv: d.server, Stdout: io.Discard, Stderr: io.Discard}))
-	must(i.Agent().Await(ctx, d.ready))
+	defer func() { failing.If(i.Stop(ctx)) }()
+	failing.Must(i.Agent().Start(ctx, agent.Command{Argv: d.server, Stdout: io.Discard, Stderr: io.Discard}))
+	failing.Must(i.Agent().Await(ctx, d.ready))
 	rate := func(on bool) float64 {
 		if on {
 			defer environment.Meter(i, usage.Options{}).Stop()
 		}
 		var out bytes.Buffer
-		exit := must(i.Agent().Run(ctx, agent.Command{Argv: d.driver, Stdout: &out, Stderr: io.Discard}))
+		exit := failing.Must(i.Agent().Run(ctx, agent.Command{Argv: d.driver, Stdout: &out, Stderr: io.Discard}))
 		found := d.rate.FindSubmatch(out.Bytes())
 		if !exit.OK() || found == nil {
-			check(fmt.Errorf("%s ended with %d and printed %q", d.driver[0], exit.Code, out.Bytes()))
+			failing.With("%s ended with %d and printed %q", d.driver[0], exit.Code, out.Bytes())
 		}
-		return must(strconv.ParseFloat(string(found[1]), 64))
+		return failing.Must(strconv.ParseFloat(string(found[1]), 64))
 	}
 	var logs []float64
 	for n := -1; n < d.pairs; n++ { // the first pair warms both up
@@ -109,9 +110,9 @@ func (s *session) watched(ctx context.Context, img *image.Image, d driven) row {
 func (s *session) started(ctx context.Context, kind string, img *image.Image, name string) environment.Instance {
 	env, missing := s.environment(ctx, kind, "{}", img)
 	if missing != "" {
-		check(errors.New(missing))
+		failing.If(errors.New(missing))
 	}
-	return must(env.Start(ctx, environment.Request{Name: name, Owner: s.owner, Image: img, Console: io.Discard}))
+	return failing.Must(env.Start(ctx, environment.Request{Name: name, Owner: s.owner, Image: img, Console: io.Discard}))
 }
 
 // environment prepares an environment of a kind with these options, or returns what
@@ -119,12 +120,12 @@ func (s *session) started(ctx context.Context, kind string, img *image.Image, na
 func (s *session) environment(ctx context.Context, kind, with string, img *image.Image) (_ environment.Environment, missing string) {
 	registration, _ := environment.Lookup(kind)
 	options := registration.Options()
-	check(json.Unmarshal([]byte(with), options))
+	failing.If(json.Unmarshal([]byte(with), options))
 	if state, findings := environment.Check(ctx, kind, options); state == environment.Missing {
 		return nil, findings[len(findings)-1].Reason
 	}
-	env := must(registration.New(options))
-	check(env.Prepare(ctx, img, func(line string) { fmt.Fprintln(s.log, line) }))
+	env := failing.Must(registration.New(options))
+	failing.If(env.Prepare(ctx, img, func(line string) { fmt.Fprintln(s.log, line) }))
 	return env, ""
 }
 
@@ -149,14 +150,14 @@ func measureSamplerCPU(ctx context.Context, s *session) []row {
 		for _, i := range instances {
 			err = errors.Join(err, i.Stop(context.WithoutCancel(ctx)))
 		}
-		check(err)
+		failing.If(err)
 	}()
 	for n := range environments {
 		i := s.started(ctx, "docker", img, fmt.Sprintf("sampled-%d", n))
 		instances = append(instances, i)
 		// A server with ten requests per second. Its output is discarded in the
 		// instance, since this process would have to read it.
-		must(i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' > /dev/null & exec redis-cli -r -1 -i 0.1 --no-raw ping > /dev/null"}, Stdout: io.Discard, Stderr: io.Discard}))
+		failing.Must(i.Agent().Start(ctx, agent.Command{Argv: []string{"sh", "-c", "redis-server --save '' > /dev/null & exec redis-cli -r -1 -i 0.1 --no-raw ping > /dev/null"}, Stdout: io.Discard, Stderr: io.Discard}))
 	}
 	exporter, why := startExporter(ctx, s)
 	if exporter != nil {
@@ -198,11 +199,11 @@ func samplerShare(ctx context.Context, instances []environment.Instance) (share 
 	for _, m := range meters {
 		m.Stop()
 	}
-	check(ctx.Err())
+	failing.If(ctx.Err())
 	return (last - first).Seconds() / took.Seconds(), ownCPU() - last + first - before
 }
 
 // get returns an image of the session's store, and builds it if necessary.
 func (s *session) get(ctx context.Context, r *recipe.Recipe) *image.Image {
-	return must(s.store.Get(ctx, image.Source{Recipe: r}, func(line string) { fmt.Fprintln(s.log, "image:", strings.TrimSpace(line)) }))
+	return failing.Must(s.store.Get(ctx, image.Source{Recipe: r}, func(line string) { fmt.Fprintln(s.log, "image:", strings.TrimSpace(line)) }))
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"tare/internal/base/failing"
 	"tare/internal/environment"
 	"tare/internal/run/schedule"
 	"tare/internal/rundir"
@@ -46,7 +47,7 @@ func (q *lanes) Pop() any {
 // of its own: only the trials are made up. After it, the run is resumed and reported.
 func measureScale(ctx context.Context, s *session) []row {
 	directory := filepath.Join(s.home, "scale-run")
-	check(os.RemoveAll(directory))
+	failing.If(os.RemoveAll(directory))
 	defer os.RemoveAll(directory)
 	plan := &study.Plan{Format: 1, Study: "a thousand nodes", Name: "scale", Baseline: "native", Seed: 1,
 		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: scaleTrials / 2, Max: scaleTrials / 2, Fixed: true}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"},
@@ -61,17 +62,17 @@ func measureScale(ctx context.Context, s *session) []row {
 	for n := range scaleNodes {
 		nodes = append(nodes, fmt.Sprintf("node-%04d", n))
 	}
-	w := must(rundir.Create(directory, plan, rundir.Manifest{Run: "scale", Environments: facts}))
+	w := failing.Must(rundir.Create(directory, plan, rundir.Manifest{Run: "scale", Environments: facts}))
 	began := time.Now()
 	simulated, took := simulate(w, plan, usable, nodes)
 	whole := time.Since(began)
 	live := megabytes()
 	runtime.KeepAlive(simulated)
-	check(w.Close())
+	failing.If(w.Close())
 	w = nil
 	empty := megabytes()
 	began = time.Now()
-	again := must(rundir.Resume(directory))
+	again := failing.Must(rundir.Resume(directory))
 	defer again.Close()
 	read := time.Since(began)
 	resumed := started(plan, usable, nodes)
@@ -109,8 +110,8 @@ func megabytes() uint64 {
 }
 
 func started(plan *study.Plan, usable, nodes []string) *schedule.Schedule {
-	s := must(schedule.New(plan, usable))
-	check(s.Over(nodes, len(nodes)))
+	s := failing.Must(schedule.New(plan, usable))
+	failing.If(s.Over(nodes, len(nodes)))
 	return s
 }
 
@@ -138,7 +139,7 @@ func simulate(w *rundir.Writer, plan *study.Plan, usable, nodes []string) (s *sc
 		pending[l.node] = append(pending[l.node], t)
 		if block := pending[l.node]; len(block) == len(usable) {
 			began := time.Now()
-			check(w.Append(block...))
+			failing.If(w.Append(block...))
 			journal += time.Since(began)
 			delete(pending, l.node)
 		}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
+	"tare/internal/base/failing"
 	"tare/internal/environment"
 	"tare/internal/environment/support/rootfs"
 	"tare/internal/linux/cgroup"
@@ -32,10 +33,10 @@ type byHand func(ctx context.Context, n int) time.Duration
 // measureStarts compares the start time of an instance in tare with that of a
 // manual start, in pairs of random order.
 func measureStarts(ctx context.Context, s *session) (rows []row) {
-	program := must(agent.WriteBinary(filepath.Join(s.home, "agent")))
+	program := failing.Must(agent.WriteBinary(filepath.Join(s.home, "agent")))
 	directory := filepath.Join(s.home, "by-hand")
-	check(os.RemoveAll(directory))
-	check(os.MkdirAll(directory, 0o755))
+	failing.If(os.RemoveAll(directory))
+	failing.If(os.MkdirAll(directory, 0o755))
 	defer os.RemoveAll(directory)
 	cases := []struct {
 		name, kind, options string
@@ -61,15 +62,15 @@ func measureStarts(ctx context.Context, s *session) (rows []row) {
 			if c.kind == "qemu" {
 				request.Limits = environment.Limits{} // by hand it is in no cgroup
 			}
-			i := must(env.Start(ctx, request))
+			i := failing.Must(env.Start(ctx, request))
 			// The start time that tare reports excludes the directories of root and data,
 			// which the manual start has made beforehand as well.
 			took := environment.StartTime(i.Phases())
-			check(i.Stop(ctx))
+			failing.If(i.Stop(ctx))
 			return took
 		}
-		if err := caught(func() { rows = append(rows, s.pair(ctx, what, tare, hand, c.pairs)) }); err != nil {
-			check(fmt.Errorf("%s: %w", c.kind, err))
+		if err := failing.Caught(func() { rows = append(rows, s.pair(ctx, what, tare, hand, c.pairs)) }); err != nil {
+			failing.With("%s: %w", c.kind, err)
 		}
 		last := rows[len(rows)-1]
 		fmt.Fprintln(s.log, last.what, last.measured)
@@ -111,16 +112,16 @@ func firstByte(ctx context.Context, argv []string) time.Duration {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
-	in := must(cmd.StdinPipe())
-	out := must(cmd.StdoutPipe())
+	in := failing.Must(cmd.StdinPipe())
+	out := failing.Must(cmd.StdoutPipe())
 	began := time.Now()
-	check(cmd.Start())
+	failing.If(cmd.Start())
 	_, err := out.Read(make([]byte, 1))
 	took := time.Since(began)
 	in.Close()
 	_, _ = io.Copy(io.Discard, out)
 	if waited := cmd.Wait(); err != nil {
-		check(fmt.Errorf("%s: %v, %v: %s", strings.Join(argv, " "), err, waited, errs.String()))
+		failing.With("%s: %v, %v: %s", strings.Join(argv, " "), err, waited, errs.String())
 	}
 	return took
 }
@@ -130,7 +131,7 @@ func dockerByHand(ctx context.Context, s *session, _ environment.Environment, pr
 	tag := "localhost/tare:" + strings.TrimPrefix(s.image.Digest, "sha256:")
 	return func(ctx context.Context, n int) time.Duration {
 		data := fmt.Sprintf("%s/%d", directory, n)
-		check(os.MkdirAll(data, 0o755))
+		failing.If(os.MkdirAll(data, 0o755))
 		return firstByte(ctx, []string{"docker", "run", "--rm", "--interactive", "--log-driver", "none",
 			"--cpus", "1", "--memory", "512m", "--memory-swap", "512m", "--pids-limit", "512",
 			"--volume", program + ":/.tare/agent:ro", "--volume", data + ":/data", tag, "/.tare/agent", "stdio"})
@@ -182,20 +183,20 @@ type handMade struct {
 
 // by returns the start by hand.
 func (h handMade) by(s *session, directory string) byHand {
-	like := must(cgroup.At(h.example.Footprint().Cgroups[0]))
+	like := failing.Must(cgroup.At(h.example.Footprint().Cgroups[0]))
 	// It is read now: the example is stopped before the first start.
 	example := cgroupByHand(like, like, h.joins)
 	return func(ctx context.Context, n int) time.Duration {
 		own := fmt.Sprintf("%s/%d", directory, n)
-		check(os.MkdirAll(own, 0o755))
+		failing.If(os.MkdirAll(own, 0o755))
 		h.prepare(own)
-		group := must(cgroup.At(s.owner.Cgroup(fmt.Sprintf("by-hand-%s-%d", filepath.Base(directory), n))))
+		group := failing.Must(cgroup.At(s.owner.Cgroup(fmt.Sprintf("by-hand-%s-%d", filepath.Base(directory), n))))
 		defer func() {
 			err := errors.Join(group.Kill(ctx), group.Remove()) // what ends may not have ended yet
 			if h.after != nil {
 				err = errors.Join(err, h.after(own))
 			}
-			check(err)
+			failing.If(err)
 		}()
 		words := []string{"sh", "-c", script + h.script, "sh"}
 		for _, word := range example {
@@ -207,22 +208,22 @@ func (h handMade) by(s *session, directory string) byHand {
 
 // example starts an instance of tare, and stops it when what is needed of it was read.
 func example(ctx context.Context, s *session, env environment.Environment, name string, read func(environment.Instance) byHand) byHand {
-	i := must(env.Start(ctx, s.startOf(name)))
-	defer func() { check(i.Stop(ctx)) }()
+	i := failing.Must(env.Start(ctx, s.startOf(name)))
+	defer func() { failing.If(i.Stop(ctx)) }()
 	return read(i)
 }
 
 // bundleByHand makes a template of the configuration that tare wrote for an instance,
 // with @DIRECTORY@, @GROUP@ and @NAME@ in place of what differs between instances.
 func bundleByHand(s *session, name, group, directory string, change func(map[string]any)) (template string) {
-	own := must(s.owner.Directory(name))
-	text := must(os.ReadFile(filepath.Join(own, "config.json")))
+	own := failing.Must(s.owner.Directory(name))
+	text := failing.Must(os.ReadFile(filepath.Join(own, "config.json")))
 	var config map[string]any
-	check(json.Unmarshal([]byte(strings.NewReplacer(own, "@DIRECTORY@", group, "@GROUP@", name, "@NAME@").Replace(string(text))), &config))
+	failing.If(json.Unmarshal([]byte(strings.NewReplacer(own, "@DIRECTORY@", group, "@GROUP@", name, "@NAME@").Replace(string(text))), &config))
 	change(config)
-	text = must(json.Marshal(config))
+	text = failing.Must(json.Marshal(config))
 	template = filepath.Join(directory, "template.json")
-	check(errors.Join(os.MkdirAll(directory, 0o755), os.WriteFile(template, text, 0o644)))
+	failing.If(errors.Join(os.MkdirAll(directory, 0o755), os.WriteFile(template, text, 0o644)))
 	return template
 }
 
@@ -235,7 +236,7 @@ const fillTemplate = `sed -e "s|@DIRECTORY@|$2|g" -e "s|@GROUP@|$3|g" -e "s|@NAM
 func makeDirectories(names ...string) func(string) {
 	return func(directory string) {
 		for _, name := range names {
-			check(os.MkdirAll(filepath.Join(directory, name), 0o755))
+			failing.If(os.MkdirAll(filepath.Join(directory, name), 0o755))
 		}
 	}
 }
@@ -244,7 +245,7 @@ func makeDirectories(names ...string) func(string) {
 // overlay and the network namespace that tare uses.
 func runscByHand(ctx context.Context, s *session, env environment.Environment, program, directory string) byHand {
 	const name = "example-runsc"
-	image := must(s.image.Directory(ctx))
+	image := failing.Must(s.image.Directory(ctx))
 	return example(ctx, s, env, name, func(i environment.Instance) byHand {
 		group := i.Footprint().Cgroups[0]
 		var root string
@@ -271,7 +272,7 @@ exec runsc --root="$1" --ignore-cgroups --overlay2=root:dir="$1" --platform=syst
 // masked paths, seccomp filter, namespaces.
 func runcByHand(ctx context.Context, s *session, env environment.Environment, program, directory string) byHand {
 	const name = "example-runc"
-	image := must(s.image.Directory(ctx))
+	image := failing.Must(s.image.Directory(ctx))
 	return example(ctx, s, env, name, func(i environment.Instance) byHand {
 		template := bundleByHand(s, name, i.Footprint().Cgroups[0], directory, func(map[string]any) {})
 		return handMade{
@@ -288,14 +289,14 @@ exec runc --root "$2/state" run --bundle "$2" "$4"`,
 
 // bwrapByHand runs bwrap with the root, the namespaces and the cgroup that tare uses.
 func bwrapByHand(ctx context.Context, s *session, env environment.Environment, program, directory string) byHand {
-	image := must(s.image.Directory(ctx))
+	image := failing.Must(s.image.Directory(ctx))
 	return example(ctx, s, env, "example-bwrap", func(i environment.Instance) byHand {
 		var binds []string
 		return handMade{
 			example: i, joins: true,
 			prepare: func(own string) {
 				makeDirectories("root", "data")(own)
-				binds = must(rootfs.Fresh(image, filepath.Join(own, "root")))
+				binds = failing.Must(rootfs.Fresh(image, filepath.Join(own, "root")))
 			},
 			script: `exec bwrap "$@"`,
 			words: func(own, _ string) []string {
@@ -313,16 +314,16 @@ func bwrapByHand(ctx context.Context, s *session, env environment.Environment, p
 }
 
 func qemuByHand(ctx context.Context, s *session, _ environment.Environment, program, directory string) byHand {
-	guest := must(s.image.Guest(ctx, program, func(string) {}))
-	disk := must(s.image.Disk(ctx))
-	check(os.MkdirAll(directory, 0o755))
+	guest := failing.Must(s.image.Guest(ctx, program, func(string) {}))
+	disk := failing.Must(s.image.Disk(ctx))
+	failing.If(os.MkdirAll(directory, 0o755))
 	data := filepath.Join(directory, "data.raw")
 	if out, err := exec.CommandContext(ctx, "sh", "-c", `truncate -s 2G "$1" && mke2fs -q -t ext4 "$1"`, "sh", data).CombinedOutput(); err != nil {
-		check(fmt.Errorf("data disk: %v: %s", err, out))
+		failing.With("data disk: %v: %s", err, out)
 	}
 	return func(ctx context.Context, n int) time.Duration {
 		socket := filepath.Join(directory, "s")
-		listener := must(net.Listen("unix", socket))
+		listener := failing.Must(net.Listen("unix", socket))
 		defer listener.Close()
 		cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 			"-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", "512M",
@@ -333,8 +334,8 @@ func qemuByHand(ctx context.Context, s *session, _ environment.Environment, prog
 			"-drive", "if=none,id=root,format=raw,snapshot=on,file="+disk, "-device", "virtio-blk-pci,drive=root",
 			"-drive", "if=none,id=data,format=raw,snapshot=on,file="+data, "-device", "virtio-blk-pci,drive=data")
 		began := time.Now()
-		check(cmd.Start())
-		conn := must(listener.Accept())
+		failing.If(cmd.Start())
+		conn := failing.Must(listener.Accept())
 		_, err := conn.Read(make([]byte, 1))
 		took := time.Since(began)
 		// The guest can be killed: its disks are snapshots.
@@ -344,7 +345,7 @@ func qemuByHand(ctx context.Context, s *session, _ environment.Environment, prog
 		_ = cmd.Wait()
 		conn.Close()
 		if err != nil {
-			check(fmt.Errorf("qemu by hand: %w", err))
+			failing.With("qemu by hand: %w", err)
 		}
 		return took
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/failing"
 	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 )
@@ -38,36 +39,16 @@ func (c *Check) kinds() []string {
 	return kinds
 }
 
-// invalid is what is wrong with a check. It ends the evaluation, wherever it is found.
-type invalid struct{ error }
-
-func refuse(format string, args ...any) { panic(invalid{fmt.Errorf(format, args...)}) }
-
 // unknown refuses a word that is not one of the known ones.
 func unknown(what, word string, known []string) {
-	refuse("%s", strictyaml.Unknown(what, word, known))
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(invalid{err})
-	}
-	return v
+	failing.With("%s", strictyaml.Unknown(what, word, known))
 }
 
 // evaluate recomputes a check. An error means that the check refers to figures that
 // do not exist, or is invalid.
 func (s *Study) evaluate(c *Check) (findings []Finding, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case invalid:
-			err = p.error
-		default:
-			panic(p)
-		}
-	}()
-	return s.findings(c), nil
+	err = failing.Caught(func() { findings = s.findings(c) })
+	return findings, err
 }
 
 func (s *Study) findings(c *Check) []Finding {
@@ -76,7 +57,7 @@ func (s *Study) findings(c *Check) []Finding {
 	}
 	switch c.kinds()[0] {
 	case "ratio":
-		r := must(parseRelative(c.Ratio))
+		r := failing.Must(parseRelative(c.Ratio))
 		return s.compared(c, r.aim(c.wording()), c.worded(c.Ratio), r.of, r.format)
 	case "difference":
 		minus := func(a, b span) (span, bool) { return a.minus(b), true }
@@ -119,7 +100,7 @@ func (c *Check) worded(figure string) string {
 // compared evaluates what relates `of` to `to`: ratios and differences.
 func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b span) (span, bool), format func(float64) string) (findings []Finding) {
 	if c.To == nil {
-		refuse("the reference is missing: add `to:`")
+		failing.With("the reference is missing: add `to:`")
 	}
 	list, to := s.all(c), s.locate(c, *c.To)
 	if to.Environment == "" && len(list) == 1 {
@@ -137,9 +118,9 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 			if err != nil && len(of.At) == 0 && len(of.rows) != 1 {
 				continue
 			}
-			found, ok := relate(a.span, must(b, err).span)
+			found, ok := relate(a.span, failing.Must(b, err).span)
 			if !ok {
-				refuse("%s over %s has no bound", a.text, b.text)
+				failing.With("%s over %s has no bound", a.text, b.text)
 			}
 			figures := of.shown(s, a.figure) + ", " + to.shown(s, b)
 			if len(other.At) > 0 && other.At.String() != a.row.At.String() {
@@ -148,7 +129,7 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 			mine, spans = append(mine, judged(found, t, claimed, of.where(a.row), figures, format)), append(spans, found)
 		}
 		if len(mine) == 0 {
-			refuse("no row has the values of both %q and %q", of.Environment, to.Environment)
+			failing.With("no row has the values of both %q and %q", of.Environment, to.Environment)
 		}
 		if strings.HasSuffix(c.wording(), "up to") {
 			mine = farthest(mine, spans, t.from < 0)
@@ -161,14 +142,14 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 // matching is the other operand's row: its own, or that of the same level.
 func (l located) matching(row Row, own bool) Row {
 	if own && len(l.rows) != 1 {
-		refuse("`to` names %d rows of %s; name one", len(l.rows), l.sheet.place)
+		failing.With("`to` names %d rows of %s; name one", len(l.rows), l.sheet.place)
 	}
 	at := 0
 	if len(l.rows) != 1 {
 		at = slices.IndexFunc(l.rows, func(r Row) bool { return r.At.String() == row.At.String() })
 	}
 	if at < 0 {
-		refuse("%s has no row at %s", l.sheet.place, row.At)
+		failing.With("%s has no row at %s", l.sheet.place, row.At)
 	}
 	return l.rows[at]
 }
@@ -253,10 +234,10 @@ func (s *Study) total(c *Check) []Finding {
 		unknown("total", c.Total, totals)
 	}
 	if len(c.Over) == 0 {
-		refuse("the operands of %s are missing: add `over:`", c.Total)
+		failing.With("the operands of %s are missing: add `over:`", c.Total)
 	}
 	if c.Is == nil {
-		return s.each(c, func(of located, p point) Finding { return s.totalled(c, of, p.row, must(parseNumber(p.text))) })
+		return s.each(c, func(of located, p point) Finding { return s.totalled(c, of, p.row, failing.Must(parseNumber(p.text))) })
 	}
 	return lists.Map(s.all(c), func(of located) Finding { return s.totalled(c, of, Row{}, *c.Is) })
 }
@@ -312,13 +293,13 @@ func combined(total string, parts []figure) span {
 // agree compares what several places print.
 func agree(printed []Printed) []Finding {
 	if len(printed) < 2 {
-		refuse("agree needs at least two places")
+		failing.With("agree needs at least two places")
 	}
 	f := Finding{Outcome: Holds}
 	var shown []string
 	for i, p := range printed {
 		if p.Place == "" || p.Says == "" {
-			refuse("each place needs `place` and `says`")
+			failing.With("each place needs `place` and `says`")
 		}
 		shown = append(shown, p.Place+": "+p.Says)
 		for _, other := range printed[:i] {

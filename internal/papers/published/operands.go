@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tare/internal/base/failing"
 	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 )
@@ -59,11 +60,11 @@ type sheet struct {
 func (s *Study) sheet(table, score string) *sheet {
 	switch {
 	case table != "" && score != "":
-		refuse("give either table or score, not both")
+		failing.With("give either table or score, not both")
 	case score != "":
 		return s.scoreSheet(score)
 	case table == "":
-		refuse("the table is missing: add `table: ID` or `score: ID`")
+		failing.With("the table is missing: add `table: ID` or `score: ID`")
 	}
 	t := s.tableByID(table)
 	if t == nil {
@@ -161,7 +162,7 @@ func (t *sheet) at(level Level) []Row {
 		return true
 	})
 	if len(found) == 0 {
-		refuse("there is no row at %s in %s", level, t.place)
+		failing.With("there is no row at %s in %s", level, t.place)
 	}
 	return found
 }
@@ -193,12 +194,12 @@ func (s *Study) locate(c *Check, o Operand) located {
 // all locates every operand of `of`.
 func (s *Study) all(c *Check) []located {
 	if len(c.Of) == 0 {
-		refuse("the environment is missing: add `of:`")
+		failing.With("the environment is missing: add `of:`")
 	}
 	return lists.Map(c.Of, func(o Operand) located {
 		l := s.locate(c, o)
 		if l.Environment == "" {
-			refuse("an operand of `of` needs an environment")
+			failing.With("an operand of `of` needs an environment")
 		}
 		return l
 	})
@@ -221,11 +222,11 @@ func (l located) points() (points []point) {
 		if err == nil {
 			points = append(points, point{row, f})
 		} else if len(l.At) > 0 || len(l.rows) == 1 {
-			refuse("%w (%s)", err, l.sheet.place)
+			failing.With("%w (%s)", err, l.sheet.place)
 		}
 	}
 	if len(points) == 0 {
-		refuse("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
+		failing.With("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)
 	}
 	return points
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tare/internal/base/failing"
 )
 
 var relations = []string{"<", ">", "<=", ">=", "="}
@@ -55,7 +57,7 @@ func (c comparison) finding() Finding {
 func (s *Study) order(c *Check) (findings []Finding) {
 	words := strings.Fields(c.Order)
 	if len(words) < 3 || len(words)%2 == 0 {
-		refuse("expected an order such as docker < gvisor < kvm, found %q", c.Order)
+		failing.With("expected an order such as docker < gvisor < kvm, found %q", c.Order)
 	}
 	var chain []located
 	for i, word := range words {
@@ -70,11 +72,11 @@ func (s *Study) order(c *Check) (findings []Finding) {
 		if err == nil {
 			findings = append(findings, finding)
 		} else if len(c.At) > 0 || len(chain[0].rows) == 1 {
-			must(finding, err)
+			failing.Must(finding, err)
 		}
 	}
 	if len(findings) == 0 {
-		refuse("no row of %s has the values of all of %s", chain[0].sheet.place, c.Order)
+		failing.With("no row of %s has the values of all of %s", chain[0].sheet.place, c.Order)
 	}
 	return findings
 }
@@ -135,11 +137,11 @@ func (s *Study) extreme(c *Check) []Finding {
 				all.shown = append(all.shown, l.shown(s, theirs))
 				all.add(related(p.span, relation, theirs.span), s.gap(of, p.figure, l, theirs))
 			} else if len(c.Among) > 0 || l.Statistic == "" {
-				must(theirs, err)
+				failing.Must(theirs, err)
 			}
 		}
 		if len(all.shown) == 1 {
-			refuse("%[2]s has nothing to compare %[1]q with", of.Environment, p.row.where())
+			failing.With("%[2]s has nothing to compare %[1]q with", of.Environment, p.row.where())
 		}
 		return all.finding()
 	})
@@ -159,7 +161,7 @@ func direction(extreme string, of located) string {
 	case extreme != "best" && extreme != "worst":
 		unknown("extreme", extreme, []string{"best", "worst", "highest", "lowest"})
 	case better == "neither":
-		refuse("the table has no better direction: use highest or lowest")
+		failing.With("the table has no better direction: use highest or lowest")
 	case (better == "higher") == (extreme == "best"):
 		return ">"
 	}
@@ -196,7 +198,7 @@ func (s *Study) trend(c *Check) (findings []Finding) {
 		whole := of
 		if turns {
 			if len(of.At) == 0 || len(of.rows) != 1 {
-				refuse("%s needs one row: `at: {clients: 10}`", c.Trend)
+				failing.With("%s needs one row: `at: {clients: 10}`", c.Trend)
 			}
 			f.Claimed += " at " + of.At.String()
 			whole.rows, whole.At = of.sheet.rows, nil
@@ -207,7 +209,7 @@ func (s *Study) trend(c *Check) (findings []Finding) {
 			turn = slices.IndexFunc(points, func(p point) bool { return p.row.At.String() == of.rows[0].At.String() })
 		}
 		if len(points) < 2 || turns && turn < 0 {
-			refuse("a trend of %q needs values in at least two rows", of.Environment)
+			failing.With("a trend of %q needs values in at least two rows", of.Environment)
 		}
 		for i, b := range points {
 			before := i - 1

@@ -7,13 +7,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"tare/internal/base/failing"
 )
 
 // Regex parses with regular expressions. Each must match exactly once; named
 // groups are the fields.
 func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error) {
 	fields := map[string]float64{}
-	return fields, caught(func() {
+	return fields, failing.Caught(func() {
 		for _, p := range patterns {
 			matches := p.FindAllSubmatch(stdout, 2)
 			switch len(matches) {
@@ -36,7 +38,7 @@ func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error)
 // the group count says. It is nil if nothing matches.
 func RegexHistogram(pattern *regexp.Regexp, stdout []byte) (h Histogram, err error) {
 	value, count := pattern.SubexpIndex("value"), pattern.SubexpIndex("count")
-	err = caught(func() {
+	err = failing.Caught(func() {
 		for _, m := range pattern.FindAllSubmatch(stdout, -1) {
 			n, times := number(string(m[value]), string(m[0])), 1.0
 			if count >= 0 && m[count] != nil {
@@ -53,7 +55,7 @@ func RegexHistogram(pattern *regexp.Regexp, stdout []byte) (h Histogram, err err
 // there is one row, otherwise ROW.COLUMN, where ROW is the row's first cell.
 func CSV(names []string, stdout []byte) (fields map[string]float64, missing map[string]string, err error) {
 	fields, missing = map[string]float64{}, map[string]string{}
-	err = caught(func() {
+	err = failing.Caught(func() {
 		rows := table(stdout)
 		head, rows := rows[0], rows[1:]
 		for _, name := range names {
@@ -86,7 +88,7 @@ func CSV(names []string, stdout []byte) (fields map[string]float64, missing map[
 // such column.
 func CSVHistogram(column string, stdout []byte) (h Histogram, err error) {
 	i := -1
-	err = caught(func() {
+	err = failing.Caught(func() {
 		rows := table(stdout)
 		if i = slices.Index(rows[0], column); i < 0 {
 			return

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/ohler55/ojg/jp"
+
+	"tare/internal/base/failing"
 )
 
 // JSON returns the numbers at the given paths of one document, and for each path at
@@ -16,7 +18,7 @@ import (
 // and else a list of names and indexes with dots between them: jobs.0.read.iops.
 func JSON(paths []string, stdout []byte) (fields map[string]float64, missing map[string]string, err error) {
 	fields, missing = map[string]float64{}, map[string]string{}
-	err = caught(func() {
+	err = failing.Caught(func() {
 		document := documentOf(stdout)
 		for _, path := range paths {
 			switch found := valuesAt(document, path); len(found) {
@@ -50,7 +52,7 @@ func numberAt(what string, value any) float64 {
 // numbers, or an object of counts, with the values as its keys. It is nil if nothing
 // is there.
 func JSONHistogram(path string, stdout []byte) (h Histogram, err error) {
-	err = caught(func() {
+	err = failing.Caught(func() {
 		found := valuesAt(documentOf(stdout), path)
 		if len(found) == 0 {
 			return

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"tare/internal/base/failing"
 )
 
 // k6Fields are the values of k6's metrics in its summary.
@@ -62,7 +64,7 @@ func k6Runs(file []byte) (runs []k6Run) {
 }
 
 func splitK6(file []byte) (texts [][]byte, err error) {
-	err = caught(func() {
+	err = failing.Caught(func() {
 		for _, r := range k6Runs(file) {
 			texts = append(texts, r.text)
 		}

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tare/internal/base/failing"
 )
 
 // Parser parses one tool's output.
@@ -93,30 +95,13 @@ type reading struct {
 	histograms map[string]Histogram // nil: the tool printed none
 }
 
-// problem is an error of an output. fail ends the reading with one, wherever it is.
-type problem struct{ error }
-
-func fail(format string, args ...any) { panic(problem{fmt.Errorf(format, args...)}) }
-
-// caught is the problem that ends what is done; nil if none does. Other panics go on.
-func caught(do func()) (err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case problem:
-			err = p.error
-		default:
-			panic(p)
-		}
-	}()
-	do()
-	return nil
-}
+// fail ends the reading of an output with a problem, wherever in it that is found.
+func fail(format string, args ...any) { failing.With(format, args...) }
 
 // read reads an output with these functions.
 func read(stdout []byte, with ...func(*reading)) (*reading, error) {
 	r := &reading{stdout: stdout, lines: lines(stdout), fields: map[string]float64{}, series: map[string][]Point{}}
-	return r, caught(func() {
+	return r, failing.Caught(func() {
 		for _, each := range with {
 			each(r)
 		}
