@@ -247,7 +247,7 @@ func theCostIsSeenFromOutside(t *testing.T, s *scene) {
 	}
 	inside, outside := (exit.User + exit.System).Seconds(), used.CPU()
 	share := 0.5
-	if s.emulated() || strings.HasPrefix(s.name, "gvisor") || strings.Contains(s.options, "runsc") {
+	if s.emulated() || strings.Contains(s.name, "gvisor") || strings.Contains(s.options, "runsc") {
 		share = 0.1 // a kernel of its own takes for its own what the host takes away from it
 	}
 	if outside.Missing != "" || outside.Value <= share*inside {
