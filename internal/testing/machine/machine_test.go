@@ -168,7 +168,7 @@ func nothingLeft(t *testing.T) {
 		"networks":   "docker network ls --quiet --filter label=tare.owner; ip -o link | grep -i tare || true",
 		"mounts":     "grep -F " + home + "/work /proc/mounts || true",
 		"loops":      "losetup --list --noheadings",
-		"work":       "find " + home + "/work /home/user/.local/share/tare/work -mindepth 1 ! -name '.lock*'",
+		"work":       "for d in " + home + "/work /home/user/.local/share/tare/work; do [ ! -d $d ] || find $d -mindepth 1 ! -name '.lock*'; done",
 	} {
 		if left := strings.TrimSpace(output(t, exec.CommandContext(t.Context(), "sh", "-c", line))); left != "" {
 			t.Errorf("%s are left: %s", what, left)
