@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,6 +70,30 @@ var providers = []provider{
 	{"firecracker (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "boot"`)},
 	{"firecracker snapshot (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "snapshot"`)},
 	{"cloud-hypervisor (double)", "cloud-hypervisor", "", doubled("cloudhypervisor", "cloud-hypervisor", `"start": "boot"`)},
+}
+
+// onMachine are those of the machine of make test-machine, whose KVM works and whose
+// ordinary user has engines.
+var onMachine = []provider{
+	{"native", "native", `{}`, nil},
+	{"docker", "docker", `{}`, nil},
+	{"docker rootless", "docker", `{"socket": "unix:///run/user/1000/docker.sock"}`, nil},
+	{"podman", "podman", `{}`, nil},
+	{"podman rootless", "podman", `{"socket": "unix:///run/user/1000/podman/podman.sock"}`, nil},
+	{"oci runc", "oci", `{}`, nil},
+	{"oci crun", "oci", `{"runtime": "crun", "network": "nat", "log": "json-file"}`, nil},
+	{"bubblewrap", "bubblewrap", `{}`, nil},
+	{"gvisor under docker", "gvisor", `{"engine": "docker"}`, nil},
+	{"gvisor direct systrap", "gvisor", `{"engine": "direct", "platform": "systrap"}`, nil},
+	{"gvisor direct kvm", "gvisor", `{"engine": "direct", "platform": "kvm"}`, nil},
+	{"qemu q35", "qemu", `{"machine": "q35", "accel": "kvm", "data": "64MiB"}`, nil},
+	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "kvm", "data": "64MiB"}`, nil},
+}
+
+func init() {
+	if os.Getenv("TARE_TEST_MACHINE") != "" {
+		providers = onMachine
+	}
 }
 
 // cases are what each must do. Those above the gap share one instance.
