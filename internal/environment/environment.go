@@ -333,6 +333,8 @@ type Details struct {
 	// Exited is when, in the course of its Stop, all that ran in the instance had exited:
 	// its first process, sandbox or VMM. What follows is the removal. Zero: not known.
 	Exited time.Time
+	// Freezer of the instance. nil: its kind has none.
+	Freezer Freezer `json:"-"`
 }
 
 // Started is what the start of an instance found out. The types of instances embed it for
@@ -431,7 +433,7 @@ func UsageOfStart(i Instance) usage.Usage {
 	return usage.OfStart(f)
 }
 
-// Freezer is an instance that can wait without working, while others are measured.
+// Freezer makes an instance wait without working, while others are measured.
 //
 // A frozen instance uses no CPU. Its agent is frozen too, so nothing may be asked of it
 // until Thaw has returned; connections to it stay open. Clocks inside may jump at the
@@ -449,12 +451,23 @@ type Freezer interface {
 	Thaw(ctx context.Context) error
 }
 
+// Unfreezable is the Freezer of an instance that can only wait idle.
+type Unfreezable struct {
+	Why error // wraps errors.ErrUnsupported
+}
+
+// Freeze implements Freezer.
+func (u Unfreezable) Freeze(context.Context) error { return u.Why }
+
+// Thaw implements Freezer.
+func (u Unfreezable) Thaw(context.Context) error { return nil }
+
 // Finder is an environment that finds what others started on this machine. Package remote
 // calls it on the machine of an instance that was not started through it.
 type Finder interface {
 	Environment
 	// Find returns an instance, by a name that the kind defines, which can be metered, and
-	// frozen if it is a Freezer. It has no agent, and Stop leaves it running.
+	// frozen if it has a Freezer. It has no agent, and Stop leaves it running.
 	Find(ctx context.Context, name string) (Instance, error)
 }
 

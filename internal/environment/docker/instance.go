@@ -33,7 +33,6 @@ type instance struct {
 	published *virtnet.PublishedAddress // its address, where its ports are published
 	own       *network                  // made for this instance alone
 	footprint usage.Footprint
-	freezer   *cgroup.Freezer // of the container's cgroup; nil if the engine made none
 	gvisor    bool
 	processes []*process // the container's first process and its shim
 
@@ -85,11 +84,17 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	}
 	if around, err := cgroup.Of(first.parent()); group.Path() != "/" && (err != nil || !group.Same(around)) {
 		i.footprint.Cgroups = []string{group.Path()}
-		i.freezer = group.Freezer(false)
+		// Without the engine: a request would wake its daemons, and it would record a
+		// paused container.
+		i.More.Freezer = group.Freezer(false)
+		if i.gvisor { // the platform is an argument of the runtime in the daemon's configuration
+			i.More.Freezer = environment.Unfreezable{Why: fmt.Errorf("freezing its container: %w; use engine: direct", oci.ErrSystrap)}
+		}
 		return nil
 	}
 	// A rootless engine on cgroup v1 makes no group: other processes are in this one.
 	i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: first.pid, Role: "container"})
+	i.More.Freezer = environment.Unfreezable{Why: fmt.Errorf("freezing its container: %w: the engine made no cgroup for it", errors.ErrUnsupported)}
 	i.Findings = append(i.Findings, "the engine made no cgroup for the container: its usage is counted by its processes, and no limit applies")
 	return nil
 }
@@ -106,26 +111,6 @@ func ending(s *container.State) string {
 	return fmt.Sprintf("exit status %d", s.ExitCode)
 }
 
-// Freeze freezes the container's cgroup, without the engine: a request would wake its
-// daemons, and the engine would record a paused container.
-func (i *instance) Freeze(ctx context.Context) error {
-	if i.gvisor { // the platform is an argument of the runtime in the daemon's configuration
-		return fmt.Errorf("freezing its container: %w; use engine: direct", oci.ErrSystrap)
-	}
-	if i.freezer == nil {
-		return fmt.Errorf("freezing its container: %w: the engine made no cgroup for it", errors.ErrUnsupported)
-	}
-	return i.freezer.Freeze(ctx)
-}
-
-// Thaw thaws it.
-func (i *instance) Thaw(ctx context.Context) error {
-	if i.freezer == nil {
-		return nil
-	}
-	return i.freezer.Thaw(ctx)
-}
-
 // Stop shuts the agent down, waits until the container and its processes have exited,
 // and kills what does not exit in time.
 func (i *instance) Stop(ctx context.Context) error {
@@ -136,7 +121,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	}
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
-	thawed := i.Thaw(bound)
+	thawed := i.More.Freezer.Thaw(bound)
 	if i.Client.Err() == nil {
 		_ = i.Client.Shutdown(bound) // what is left is killed below
 	}

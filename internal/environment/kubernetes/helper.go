@@ -53,6 +53,7 @@ func (p *pods) throughHelper(ctx context.Context, i *instance, r environment.Req
 		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
 	}
 	i.learnFacts(ctx, knowledge{there.More.Facts, there.More.Unknown}, nil)
+	i.More.Freezer = there
 	return &helped{instance: i, there: there, release: release}, nil
 }
 
@@ -117,12 +118,6 @@ func privilege(spec *corev1.PodSpec) {
 
 // Footprint is on the node.
 func (i *helped) Footprint() usage.Footprint { return i.there.Footprint() }
-
-// Freeze freezes the pod on its node.
-func (i *helped) Freeze(ctx context.Context) error { return i.there.Freeze(ctx) }
-
-// Thaw lets it go on.
-func (i *helped) Thaw(ctx context.Context) error { return i.there.Thaw(ctx) }
 
 // EffectiveLimits are those that the API server knows.
 func (i *helped) EffectiveLimits(ctx context.Context, l environment.Limits) ([]environment.EffectiveLimit, error) {

@@ -67,7 +67,7 @@ func TestAPodIsMeteredAndFrozenThroughAHelperOnItsNode(t *testing.T) {
 				t.Error(err)
 			}
 
-			f := i.(environment.Freezer)
+			f := i.Details().Freezer
 			err = f.Freeze(t.Context())
 			if class == "gvisor" { // whose platform would not survive it
 				if !errors.Is(err, errors.ErrUnsupported) {

@@ -19,7 +19,6 @@ import (
 	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/api"
-	"tare/internal/linux/cgroup"
 	"tare/internal/usage"
 )
 
@@ -39,9 +38,7 @@ type instance struct {
 	pod       *corev1.Pod
 	channel   *channel
 	footprint usage.Footprint
-	freezer   *cgroup.Freezer // of the pod's cgroup; nil on a node that is another machine
-	sandboxed bool            // its processes are gVisor's
-	seen      knowledge       // what files of the node tell; empty where they are not here
+	seen      knowledge // what files of the node tell; empty where they are not here
 	known     knowledge
 	ran       [2]time.Time // between which the container began, by this machine's clock
 
@@ -99,8 +96,10 @@ func (i *instance) Stop(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	i.channel.expected.Store(true)
-	if err := i.Thaw(context.WithoutCancel(ctx)); err != nil {
-		i.Findings = append(i.Findings, err.Error())
+	if f := i.More.Freezer; f != nil {
+		if err := f.Thaw(context.WithoutCancel(ctx)); err != nil {
+			i.Findings = append(i.Findings, err.Error())
+		}
 	}
 	if i.Client.Err() == nil {
 		_ = i.Client.Shutdown(bound) // what is left ends with the pod

@@ -32,6 +32,7 @@ func (i *instance) look(ctx context.Context) {
 	if i.network != nil {
 		i.network.learn(i)
 	}
+	i.More.Freezer = environment.Unfreezable{Why: fmt.Errorf("freezing the pod: %w: node %s is another machine; usage: node freezes it there", errors.ErrUnsupported, i.pod.Spec.NodeName)}
 	seen, err := newKnowledge(), i.find()
 	if err == nil {
 		seen = i.seen
@@ -60,7 +61,7 @@ func (i *instance) find() error {
 		return fmt.Errorf("its cgroup %s has no processes (%v)", group.Path(), err)
 	}
 	slices.Sort(pids)
-	i.footprint, i.freezer = usage.Footprint{Cgroups: []string{group.Path()}}, group.Freezer(false)
+	i.footprint, i.More.Freezer = usage.Footprint{Cgroups: []string{group.Path()}}, group.Freezer(false)
 	for _, pid := range pids {
 		// gVisor's gofers have a network namespace without devices.
 		if i.footprint.NetworkPID == 0 && i.options.Network == "cni" && hasNetwork(pid) {
@@ -68,7 +69,8 @@ func (i *instance) find() error {
 		}
 		// runsc runs itself as /proc/self/exe, which is its name in comm.
 		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(name), "runsc-") {
-			i.footprint.Roles, i.sandboxed = oci.GvisorRoles, true
+			i.footprint.Roles = oci.GvisorRoles
+			i.More.Freezer = environment.Unfreezable{Why: fmt.Errorf("freezing the pod: %w; which platform runsc uses is in the node's configuration", oci.ErrSystrap)}
 		}
 	}
 	if shim := parentOf(pids[0]); shim > 1 && !slices.Contains(pids, shim) {
@@ -181,42 +183,21 @@ func (p *pods) Find(_ context.Context, uid string) (environment.Instance, error)
 	if err := i.find(); err != nil {
 		return nil, err
 	}
-	f := &found{at: i}
-	f.More.Facts, f.More.Unknown = i.seen.facts, i.seen.unknown
+	f := &found{footprint: i.footprint}
+	f.More = environment.Details{Facts: i.seen.facts, Unknown: i.seen.unknown, Freezer: i.More.Freezer}
 	return f, nil
 }
 
 // found is a pod that the API server started, as its node sees it.
 type found struct {
 	environment.Started
-	at *instance
+	footprint usage.Footprint
 }
 
-func (f *found) Footprint() usage.Footprint       { return f.at.footprint }
-func (f *found) Freeze(ctx context.Context) error { return f.at.Freeze(ctx) }
-func (f *found) Thaw(ctx context.Context) error   { return f.at.Thaw(ctx) }
+func (f *found) Footprint() usage.Footprint { return f.footprint }
 
 // Stop lets a frozen pod go on: it ends when the API server says so.
-func (f *found) Stop(ctx context.Context) error { return f.at.Thaw(ctx) }
-
-// Freeze freezes all containers of the pod, if its node is this machine.
-func (i *instance) Freeze(ctx context.Context) error {
-	if i.freezer == nil {
-		return fmt.Errorf("freezing the pod: %w: node %s is another machine; usage: node freezes it there", errors.ErrUnsupported, i.pod.Spec.NodeName)
-	}
-	if i.sandboxed {
-		return fmt.Errorf("freezing the pod: %w; which platform runsc uses is in the node's configuration", oci.ErrSystrap)
-	}
-	return i.freezer.Freeze(ctx)
-}
-
-// Thaw lets the pod go on.
-func (i *instance) Thaw(ctx context.Context) error {
-	if i.freezer == nil {
-		return nil
-	}
-	return i.freezer.Thaw(ctx)
-}
+func (f *found) Stop(ctx context.Context) error { return f.More.Freezer.Thaw(ctx) }
 
 // thaw lets a pod go on that a dead coordinator froze on this machine: it could not end.
 func thaw(uid types.UID) error {

@@ -124,13 +124,7 @@ func asOrdinary(ctx context.Context, home string) (err error) {
 	if err != nil || !exit.OK() || out.String() != "0\nrefused\n" {
 		return fmt.Errorf("inside: %v %+v: %q", err, exit, out.String())
 	}
-	f, is := i.(interface {
-		Freeze(context.Context) error
-		Thaw(context.Context) error
-	})
-	if !is {
-		return errors.New("it cannot wait frozen")
-	}
+	f := i.Details().Freezer
 	return errors.Join(f.Freeze(ctx), f.Thaw(ctx))
 }
 

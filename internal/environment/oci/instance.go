@@ -26,7 +26,6 @@ type instance struct {
 	id        string // as the runtime knows it
 	directory string // the bundle
 	group     *cgroup.Group
-	freezer   *cgroup.Freezer // of the group
 	pausing   sync.Mutex
 	paused    bool // by runsc
 	network   *attachment
@@ -61,23 +60,11 @@ func (i *instance) Footprint() usage.Footprint {
 	return footprint
 }
 
-// Freeze freezes the cgroup, or pauses a sandbox that would not survive that. Processes
-// outside of the cgroup (runtime or shim, logger, user-mode network) have nothing to do
-// then.
-func (i *instance) Freeze(ctx context.Context) error {
-	if i.pauses() {
-		return i.pause(ctx, true)
-	}
-	return i.freezer.Freeze(ctx)
-}
+// pauser has runsc pause a sandbox that would not survive the freeze of its cgroup.
+type pauser struct{ *instance }
 
-// Thaw thaws it.
-func (i *instance) Thaw(ctx context.Context) error {
-	if i.pauses() {
-		return i.pause(ctx, false)
-	}
-	return i.freezer.Thaw(ctx)
-}
+func (p pauser) Freeze(ctx context.Context) error { return p.pause(ctx, true) }
+func (p pauser) Thaw(ctx context.Context) error   { return p.pause(ctx, false) }
 
 // ErrSystrap refuses to freeze a sandbox. A freeze interrupts system calls as a signal
 // does. The threads of systrap wait in a seccomp notification, which then is void: the
@@ -132,7 +119,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	}
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
-	_ = i.Thaw(bound) // the kill below ends it in any state
+	_ = i.More.Freezer.Thaw(bound) // the kill below ends it in any state
 	if i.Client.Err() == nil {
 		_ = i.Client.Shutdown(bound) // what is left is killed below
 	}

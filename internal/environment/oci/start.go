@@ -57,7 +57,12 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if i.group, err = cgroup.Create(r.Owner.Cgroup(r.Name), limits); err != nil {
 		return nil, err
 	}
-	i.freezer = i.group.Freezer(true)
+	// Processes outside of the cgroup (runtime or shim, logger, user-mode network) have
+	// nothing to do while it is frozen.
+	i.More.Freezer = i.group.Freezer(true)
+	if i.pauses() {
+		i.More.Freezer = pauser{i}
+	}
 	if err := i.writeBundle(r, program, files); err != nil {
 		return nil, err
 	}

@@ -241,6 +241,7 @@ func (i *Instance) listen(to io.Writer) {
 // learn takes what the other host says of the instance.
 func (i *Instance) learn(s started) {
 	i.id, i.IP, i.Timeline, i.Route, i.Findings, i.More = s.Instance, s.Address, s.Phases, s.Paths, s.Notes, s.Details
+	i.More.Freezer = i
 }
 
 // Footprint has nothing on this machine: the instance is read there.

@@ -152,8 +152,8 @@ func (k *call) limits(ctx context.Context) (any, error) {
 }
 
 func (k *call) freeze(ctx context.Context) (any, error) {
-	f, offered := k.instance.Instance.(environment.Freezer)
-	if !offered {
+	f := k.instance.Details().Freezer
+	if f == nil {
 		return frozen{"instances of this kind cannot be frozen"}, nil
 	}
 	err := f.Freeze(ctx)
@@ -164,7 +164,7 @@ func (k *call) freeze(ctx context.Context) (any, error) {
 }
 
 func (k *call) thaw(ctx context.Context) (any, error) {
-	if f, offered := k.instance.Instance.(environment.Freezer); offered {
+	if f := k.instance.Details().Freezer; f != nil {
 		return struct{}{}, f.Thaw(ctx)
 	}
 	return struct{}{}, nil

@@ -14,11 +14,11 @@ import (
 // toFreeze starts an instance, and skips where the provider does not freeze any.
 func (s *scene) toFreeze(t *testing.T) (environment.Instance, environment.Freezer) {
 	t.Helper()
-	if _, offered := s.shared.(environment.Freezer); !offered {
+	if s.shared.Details().Freezer == nil {
 		t.Skip("needs instances that can be frozen: those of this kind wait idle")
 	}
 	i := s.start(t, "frozen")
-	return i, i.(environment.Freezer)
+	return i, i.Details().Freezer
 }
 
 func freeze(t *testing.T, f environment.Freezer) {

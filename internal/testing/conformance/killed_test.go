@@ -63,7 +63,7 @@ func holdAn(name, home string, frozen bool) (string, error) {
 		output = append(output, strconv.Itoa(pid))
 	}
 	if frozen {
-		if err := i.(environment.Freezer).Freeze(ctx); err != nil {
+		if err := i.Details().Freezer.Freeze(ctx); err != nil {
 			return "", err
 		}
 	}

@@ -133,9 +133,10 @@ func (i *Instance) Agent() *agent.Client { return i.client }
 // Address is the environment's.
 func (i *Instance) Address() string { return i.env.Address }
 
-// Details are the exit, and the environment's loopback.
+// Details are the exit, the instance as its freezer, and the environment's loopback.
 func (i *Instance) Details() environment.Details {
 	d := i.Started.Details()
+	d.Freezer = i
 	if i.env.Loopback != nil {
 		d.Loopback = i.env.Loopback(i.name)
 	}

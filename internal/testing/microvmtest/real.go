@@ -55,10 +55,7 @@ func (b *Bench) works(t *testing.T, i environment.Instance) {
 	t.Helper()
 	defer Stop(t, i)
 	t.Logf("its agent is ready: %v, %q", i.Phases(), i.Notes())
-	freezer, ok := i.(environment.Freezer)
-	if !ok {
-		t.Fatal("it cannot be frozen")
-	}
+	freezer := i.Details().Freezer
 	if err := errors.Join(freezer.Freeze(t.Context()), freezer.Thaw(t.Context())); err != nil {
 		t.Error(err)
 	}

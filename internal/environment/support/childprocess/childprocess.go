@@ -37,7 +37,6 @@ type Instance struct {
 	begun     time.Time
 	prepared  time.Time
 	group     *cgroup.Group
-	freezer   *cgroup.Freezer // of the group
 	process   *process
 	traffic   usage.Footprint // interfaces whose bytes are the instance's
 	ids       *userns.IDs     // of the command's user namespace; nil is the host's
@@ -89,7 +88,7 @@ func (i *Instance) Limit(disk string) (joins []string, err error) {
 	if i.group, err = cgroup.Create(i.request.Owner.Cgroup(i.request.Name), limits); err != nil {
 		return nil, err
 	}
-	i.freezer = i.group.Freezer(true)
+	i.More.Freezer = i.group.Freezer(true)
 	i.Findings = i.group.Cautions(limits)
 	return i.group.ProcsFiles(), nil
 }
@@ -207,17 +206,11 @@ func (i *Instance) Footprint() usage.Footprint {
 	return footprint
 }
 
-// Freeze freezes the cgroup.
-func (i *Instance) Freeze(ctx context.Context) error { return i.freezer.Freeze(ctx) }
-
-// Thaw thaws it.
-func (i *Instance) Thaw(ctx context.Context) error { return i.freezer.Thaw(ctx) }
-
 // Stop ends the agent and all that it started, and removes cgroup and directory.
 func (i *Instance) Stop(ctx context.Context) error {
 	i.stop.Do(func() {
 		if i.Client != nil {
-			_ = i.freezer.Thaw(ctx) // the kill below thaws too
+			_ = i.More.Freezer.Thaw(ctx) // the kill below thaws too
 			bound, cancel := context.WithTimeout(ctx, environment.ProcessStop.Terminate)
 			_ = i.Client.Shutdown(bound) // what is left is killed below
 			cancel()

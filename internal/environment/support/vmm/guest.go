@@ -78,7 +78,9 @@ type Guest struct {
 
 // New begins a start.
 func New(vmm string, r environment.Request) *Guest {
-	return &Guest{Console: console.New(r.Console), vmm: vmm, request: r, startedAt: time.Now()}
+	g := &Guest{Console: console.New(r.Console), vmm: vmm, request: r, startedAt: time.Now()}
+	g.More.Freezer = g
+	return g
 }
 
 // OnStop registers a function that undoes a step of the start.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"tare/internal/environment"
 )
 
 // Freeze freezes all instances of the group, also those of neighbours and on the
@@ -26,11 +24,11 @@ func (g *Group) Freeze(ctx context.Context) (notes []string) {
 }
 
 func (i *Instance) freeze(ctx context.Context) error {
-	able, ok := i.Instance.(environment.Freezer)
-	if !ok {
+	freezer := i.Details().Freezer
+	if freezer == nil {
 		return errors.New("its environment cannot freeze instances")
 	}
-	err := able.Freeze(ctx)
+	err := freezer.Freeze(ctx)
 	i.frozen = err == nil
 	return err
 }
@@ -43,7 +41,7 @@ func (g *Group) Thaw(ctx context.Context) error {
 		if !i.frozen {
 			continue
 		}
-		if err := i.Instance.(environment.Freezer).Thaw(ctx); err != nil {
+		if err := i.Details().Freezer.Thaw(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("thawing %s: %w", i.Name, err))
 			if ctx.Err() == nil {
 				i.frozen = false
