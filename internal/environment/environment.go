@@ -335,6 +335,12 @@ type Details struct {
 	Exited time.Time
 	// Freezer of the instance. nil: its kind has none.
 	Freezer Freezer `json:"-"`
+	// EffectiveLimits are those that neither a process inside nor a cgroup outside shows,
+	// such as a VMM's throttling. They count like those of a cgroup. nil: there are none.
+	EffectiveLimits func(ctx context.Context, l Limits) ([]EffectiveLimit, error) `json:"-"`
+	// Given are the limits of an instance inside another one that also has some: each is
+	// checked separately. nil: it is in none.
+	Given func(l Limits) []Given `json:"-"`
 }
 
 // Started is what the start of an instance found out. The types of instances embed it for

@@ -93,16 +93,6 @@ func (l Limits) group(disk string) cgroup.Limits {
 // EffectiveLimit is what was observed of one limit at one position.
 type EffectiveLimit = cgroup.EffectiveLimit
 
-// Bounded is an instance with limits that neither a process inside nor a cgroup outside
-// shows, such as a VMM's throttling. Its effective limits count like those of a cgroup.
-type Bounded interface {
-	EffectiveLimits(ctx context.Context, l Limits) ([]EffectiveLimit, error)
-}
-
-// Nested is an instance inside another one that also has limits: each is checked
-// separately.
-type Nested interface{ Given(l Limits) []Given }
-
 // Given are the limits that an instance was given.
 type Given struct {
 	Instance Instance
@@ -135,8 +125,8 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]EffectiveLimit, e
 	if about.Unlimited {
 		return nil, nil
 	}
-	if s, is := i.(Nested); is {
-		return checkEach(ctx, s.Given(l))
+	if about.Given != nil {
+		return checkEach(ctx, about.Given(l))
 	}
 	if !l.IO.None() && i.Paths().DataOn == Memory {
 		return nil, ErrMemoryIO
@@ -149,8 +139,8 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]EffectiveLimit, e
 	}
 	asked := l.group(disk)
 	outer := outside(i, asked)
-	if b, knows := i.(Bounded); knows {
-		own, err := b.EffectiveLimits(ctx, l)
+	if about.EffectiveLimits != nil {
+		own, err := about.EffectiveLimits(ctx, l)
 		if err != nil {
 			return nil, fmt.Errorf("reading the limits of the instance: %w", err)
 		}

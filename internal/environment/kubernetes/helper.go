@@ -14,7 +14,6 @@ import (
 	remotely "tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/host/cleanup"
-	"tare/internal/usage"
 )
 
 // helperHome is tare's home in a helper: a path that no host has, since the cgroups
@@ -29,32 +28,27 @@ type helper struct {
 	session *remotely.Session
 }
 
-// helped is an instance that is metered and frozen through the helper of its node.
-type helped struct {
-	*instance
-	there   *remotely.Instance
-	release func(context.Context) error // of the helper
-}
-
-// throughHelper has the helper of the instance's node find it, and starts the helper
-// if it is the first one there.
-func (p *pods) throughHelper(ctx context.Context, i *instance, r environment.Request) (*helped, error) {
+// throughHelper has the helper of the instance's node find it, to meter and freeze it
+// there. It starts the helper if it is the first one on the node; it ends with the last.
+func (p *pods) throughHelper(ctx context.Context, i *instance, r environment.Request) error {
 	node := i.pod.Spec.NodeName
 	h, release, err := cleanup.Share(r.Owner, i.cluster.key("helper")+" "+node, func() (*helper, func(context.Context) error, error) {
 		h := &helper{}
 		return h, h.end, nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	there, err := h.find(ctx, p, r, node, string(i.pod.UID))
 	if err != nil {
 		err = fmt.Errorf("usage: node: the helper on node %s: %w", node, err)
-		return nil, errors.Join(err, release(context.WithoutCancel(ctx)))
+		return errors.Join(err, release(context.WithoutCancel(ctx)))
 	}
 	i.learnFacts(ctx, knowledge{there.More.Facts, there.More.Unknown}, nil)
-	i.More.Freezer = there
-	return &helped{instance: i, there: there, release: release}, nil
+	i.footprint, i.More.Freezer, i.thaw = there.Footprint(), there, there.Stop
+	claim := i.release
+	i.release = func(ctx context.Context) error { return errors.Join(claim(ctx), release(ctx)) }
+	return nil
 }
 
 func (h *helper) end(ctx context.Context) (err error) {
@@ -114,19 +108,4 @@ func privilege(spec *corev1.PodSpec) {
 	c := &spec.Containers[0]
 	c.SecurityContext = &corev1.SecurityContext{Privileged: &yes, RunAsUser: &root}
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "cgroups", MountPath: cgroups})
-}
-
-// Footprint is on the node.
-func (i *helped) Footprint() usage.Footprint { return i.there.Footprint() }
-
-// EffectiveLimits are those that the API server knows.
-func (i *helped) EffectiveLimits(ctx context.Context, l environment.Limits) ([]environment.EffectiveLimit, error) {
-	return remote{i.instance}.EffectiveLimits(ctx, l)
-}
-
-// Stop removes the pod, and the helper with the last one of its node.
-func (i *helped) Stop(ctx context.Context) error {
-	thawed := i.there.Stop(ctx)
-	err := i.instance.Stop(ctx)
-	return errors.Join(thawed, err, i.release(ctx))
 }

@@ -31,14 +31,15 @@ type instance struct {
 	wanted    string // the node; "" for any
 	directory string
 	limits    environment.Limits
-	release   func(context.Context) error // of the claim
+	release   func(context.Context) error // of the claim, and of the node's helper
 	network   *network
 	created   bool
 	service   string // its cluster IP; "" without a service
 	pod       *corev1.Pod
 	channel   *channel
 	footprint usage.Footprint
-	seen      knowledge // what files of the node tell; empty where they are not here
+	thaw      func(context.Context) error // before the stop; nil for a pod that is not frozen
+	seen      knowledge                   // what files of the node tell; empty where they are not here
 	known     knowledge
 	ran       [2]time.Time // between which the container began, by this machine's clock
 
@@ -96,8 +97,8 @@ func (i *instance) Stop(ctx context.Context) error {
 	bound, cancel := context.WithTimeout(ctx, environment.ContainerStop.Terminate)
 	defer cancel()
 	i.channel.expected.Store(true)
-	if f := i.More.Freezer; f != nil {
-		if err := f.Thaw(context.WithoutCancel(ctx)); err != nil {
+	if i.thaw != nil {
+		if err := i.thaw(context.WithoutCancel(ctx)); err != nil {
 			i.Findings = append(i.Findings, err.Error())
 		}
 	}

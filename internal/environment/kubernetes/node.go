@@ -34,6 +34,7 @@ func (i *instance) look(ctx context.Context) {
 	}
 	i.More.Freezer = environment.Unfreezable{Why: fmt.Errorf("freezing the pod: %w: node %s is another machine; usage: node freezes it there", errors.ErrUnsupported, i.pod.Spec.NodeName)}
 	seen, err := newKnowledge(), i.find()
+	i.thaw = i.More.Freezer.Thaw
 	if err == nil {
 		seen = i.seen
 	} else if i.options.Usage == "metrics" {
@@ -145,14 +146,11 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// remote is an instance on a node that is another machine.
-type remote struct{ *instance }
-
-// EffectiveLimits are those that the kubelet reports in the pod's status, and where it
+// effectiveLimits are those that the kubelet reports in the pod's status, and where it
 // does not report any, those that it accepted.
-func (r remote) EffectiveLimits(_ context.Context, l environment.Limits) (list []environment.EffectiveLimit, err error) {
-	status := r.pod.Status.ContainerStatuses[0]
-	given, where := r.pod.Spec.Containers[0].Resources, "the pod's description"
+func (i *instance) effectiveLimits(_ context.Context, l environment.Limits) (list []environment.EffectiveLimit, err error) {
+	status := i.pod.Status.ContainerStatuses[0]
+	given, where := i.pod.Spec.Containers[0].Resources, "the pod's description"
 	if status.Resources != nil {
 		given, where = *status.Resources, "the pod's status"
 	}

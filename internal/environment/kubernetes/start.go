@@ -86,23 +86,20 @@ func (p *pods) Start(ctx context.Context, r environment.Request) (_ environment.
 	// What is looked at, and the helper of the node, do not count as start-up time.
 	defer func() { times.end(environment.PreparePhase); i.Timeline = times.list }()
 	i.look(ctx)
-	if p.options.Usage == "metrics" {
+	switch p.options.Usage {
+	case "metrics":
 		i.footprint = usage.Footprint{Elsewhere: averaged{i}}
-		return remote{i}, nil
+	case "node":
+		if err := p.throughHelper(ctx, i, r); err != nil {
+			i.channel.expected.Store(true)
+			i.Client.Close()
+			return nil, err
+		}
 	}
 	if i.footprint.Elsewhere != nil {
-		return remote{i}, nil
+		i.More.EffectiveLimits = i.effectiveLimits
 	}
-	if p.options.Usage != "node" {
-		return i, nil
-	}
-	through, err := p.throughHelper(ctx, i, r)
-	if err != nil {
-		i.channel.expected.Store(true)
-		i.Client.Close()
-		return nil, err
-	}
-	return through, nil
+	return i, nil
 }
 
 // unsettable refuses what a pod cannot have.

@@ -84,14 +84,14 @@ func (i *instance) Details() environment.Details {
 	outer, facts := i.outer.Details(), i.facts()
 	maps.Copy(facts, outer.Facts)
 	maps.Copy(facts, i.inner.Details().Facts)
-	return environment.Details{Facts: facts, Exited: outer.Exited}
+	return environment.Details{Facts: facts, Exited: outer.Exited, Given: i.given}
 }
 
 // Footprint is the whole machine's.
 func (i *instance) Footprint() usage.Footprint { return i.outer.Footprint() }
 
-// Given are the limits of both: cores are the machine's.
-func (i *instance) Given(l environment.Limits) []environment.Given {
+// given are the limits of both: cores are the machine's.
+func (i *instance) given(l environment.Limits) []environment.Given {
 	l.Cores = nil
 	return []environment.Given{{Instance: i.outer, Limits: i.Limits}, {Instance: i.inner, Limits: l}}
 }

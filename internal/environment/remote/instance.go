@@ -241,7 +241,7 @@ func (i *Instance) listen(to io.Writer) {
 // learn takes what the other host says of the instance.
 func (i *Instance) learn(s started) {
 	i.id, i.IP, i.Timeline, i.Route, i.Findings, i.More = s.Instance, s.Address, s.Phases, s.Paths, s.Notes, s.Details
-	i.More.Freezer = i
+	i.More.Freezer, i.More.EffectiveLimits = i, i.effectiveLimits
 }
 
 // Footprint has nothing on this machine: the instance is read there.
@@ -362,9 +362,9 @@ func (m *meter) Stop() usage.Usage {
 // Series returns the readings.
 func (m *meter) Series() *usage.Series { return m.watched.Series }
 
-// EffectiveLimits are those of the limits there: from inside, and from outside of the
+// effectiveLimits are those of the limits there: from inside, and from outside of the
 // instance.
-func (i *Instance) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
+func (i *Instance) effectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
 	err = i.call(ctx, request{Call: callLimits, Limits: l}, &limits)
 	return limits, err
 }

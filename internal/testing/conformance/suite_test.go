@@ -281,7 +281,7 @@ func (s *scene) emulated() bool { return s.env.Label() == "tcg" }
 
 // nested says that the instance is in a machine of another environment, which
 // has limits and a cost of its own.
-func (s *scene) nested() bool { _, is := s.shared.(environment.Nested); return is }
+func (s *scene) nested() bool { return s.shared.Details().Given != nil }
 
 func (s *scene) request(name string) environment.Request {
 	return environment.Request{Name: name, Owner: s.owner, Image: s.image, Console: io.Discard}

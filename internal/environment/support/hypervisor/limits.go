@@ -10,9 +10,9 @@ import (
 	"tare/internal/linux/cgroup"
 )
 
-// EffectiveLimits reads back the limits of a guest that no cgroup of this machine has: the
+// effectiveLimits reads back the limits of a guest that no cgroup of this machine has: the
 // size of the VM from the hypervisor, and the limits that apply inside the guest.
-func (g *Guest) EffectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
+func (g *Guest) effectiveLimits(ctx context.Context, l environment.Limits) (limits []environment.EffectiveLimit, err error) {
 	s, err := g.backend.State(ctx, g.VM.Name)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (g *Guest) EffectiveLimits(ctx context.Context, l environment.Limits) (limi
 	if len((cgroup.Limits{PIDs: inner.PIDs}).Requested()) == 0 && inner.IO.None() {
 		return limits, nil
 	}
-	there, err := g.inner.(environment.Bounded).EffectiveLimits(ctx, inner)
+	there, err := g.inner.Details().EffectiveLimits(ctx, inner)
 	return append(limits, there...), err
 }
 

@@ -46,7 +46,7 @@ type Guest struct {
 // called when the VM runs, before its guest answers; it may be nil.
 func Begin(ctx context.Context, b Backend, o Options, r environment.Request, powered func(VM) (notes []string, err error)) (_ *Guest, err error) {
 	g := &Guest{backend: b}
-	g.More.SeparateKernel = true
+	g.More.SeparateKernel, g.More.EffectiveLimits = true, g.effectiveLimits
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.Stop(context.WithoutCancel(ctx)))

@@ -42,6 +42,8 @@ type Driver interface {
 	Pause(ctx context.Context) error
 	// Resume runs a guest after Pause, whether Pause succeeded or not.
 	Resume(ctx context.Context) error
+	// EffectiveLimits reads back the limits that the VMM itself enforces.
+	EffectiveLimits(ctx context.Context, l environment.Limits) ([]environment.EffectiveLimit, error)
 	// Quit requests the VMM's exit, and does not wait for it.
 	Quit(ctx context.Context)
 	// Close releases the driver's resources, also after Open failed.
@@ -79,7 +81,7 @@ type Guest struct {
 // New begins a start.
 func New(vmm string, r environment.Request) *Guest {
 	g := &Guest{Console: console.New(r.Console), vmm: vmm, request: r, startedAt: time.Now()}
-	g.More.Freezer = g
+	g.More.Freezer, g.More.EffectiveLimits = g, g.effectiveLimits
 	return g
 }
 
@@ -236,17 +238,10 @@ func (g *Guest) pin(threads []int) error {
 	return nil
 }
 
-// EffectiveLimits reads back the limits that the VMM itself enforces.
-func (g *Guest) EffectiveLimits(ctx context.Context, l environment.Limits) ([]environment.EffectiveLimit, error) {
-	limits := slices.Clone(g.limits)
-	if b, knows := g.driver.(environment.Bounded); knows {
-		own, err := b.EffectiveLimits(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		limits = append(limits, own...)
-	}
-	return limits, nil
+// effectiveLimits adds the driver's to those that an option overrides.
+func (g *Guest) effectiveLimits(ctx context.Context, l environment.Limits) ([]environment.EffectiveLimit, error) {
+	own, err := g.driver.EffectiveLimits(ctx, l)
+	return append(slices.Clone(g.limits), own...), err
 }
 
 // EffectiveIO compares the limits of each disk, by its name, with those asked for: one
