@@ -21,6 +21,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/attribution/analysis"
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/testing/knowncost"
@@ -56,8 +57,11 @@ func init() {
 }
 
 func (l *layered) Prepare(context.Context, *image.Image, func(string)) error { return nil }
-func (l *layered) Label() string                                             { return "" }
-func (l *layered) Versions(context.Context) map[string]string                { return nil }
+func (l *layered) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
+	return nil, nil
+}
+func (l *layered) Label() string                              { return "" }
+func (l *layered) Versions(context.Context) map[string]string { return nil }
 
 func (l *layered) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
 	program, err := agent.WriteBinary(filepath.Join(r.Owner.Home(), "agent"))

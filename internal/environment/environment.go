@@ -179,15 +179,6 @@ type Service struct {
 	Ready agent.Probe `json:"ready"`
 }
 
-// Networked is an environment whose instances can be connected by a private network. In
-// others only workloads that fit into one instance can run.
-type Networked interface {
-	Environment
-	// NewNetwork makes a new network. What it makes on the host has the owner's label,
-	// so that clean-up removes it when the owner is dead.
-	NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (Network, error)
-}
-
 // Network connects instances of one environment: they and the host reach each other at
 // Instance.Address. Its instances are stopped before it is closed.
 type Network interface {
@@ -285,6 +276,10 @@ type Environment interface {
 	// Start returns when the agent inside has sent its Hello. After an error nothing of
 	// the instance is left, and the message has the last lines of the console.
 	Start(ctx context.Context, r Request) (Instance, error)
+	// NewNetwork makes a new private network for instances. What it makes on the host has
+	// the owner's label, so that clean-up removes it when the owner is dead. nil: instances
+	// cannot be connected, and only workloads that fit into one can run.
+	NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (Network, error)
 	// Label is shown with every result of this environment, such as "tcg"; "" for
 	// none.
 	Label() string

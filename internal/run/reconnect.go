@@ -71,11 +71,7 @@ func (r *studyHost) environment(ctx context.Context, kind string, options json.R
 	if err != nil {
 		return nil, err
 	}
-	s := &hostEnvironment{on: r, kind: kind, options: options, in: in, of: r.session}
-	if _, able := in.(environment.Networked); able {
-		return &networkedHostEnvironment{s}, nil
-	}
-	return s, nil
+	return &hostEnvironment{on: r, kind: kind, options: options, in: in, of: r.session}, nil
 }
 
 func (s *hostEnvironment) current() environment.Environment {
@@ -129,17 +125,10 @@ func (s *hostEnvironment) Start(ctx context.Context, r environment.Request) (env
 	return in.Start(ctx, r)
 }
 
-// networkedHostEnvironment has networks between its instances.
-type networkedHostEnvironment struct{ *hostEnvironment }
-
-func (s *networkedHostEnvironment) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
+func (s *hostEnvironment) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
 	in, err := s.reconnected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	networked, able := in.(environment.Networked)
-	if !able {
-		return nil, fmt.Errorf("host %s: kind %s had a network between instances before the session was lost, and has none now", s.on.name, s.kind)
-	}
-	return networked.NewNetwork(ctx, o, name)
+	return in.NewNetwork(ctx, o, name)
 }

@@ -65,6 +65,9 @@ func init() {
 	})
 }
 
+func (b *bare) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
+	return nil, nil
+}
 func (b *bare) Label() string                              { return "" }
 func (b *bare) Versions(context.Context) map[string]string { return nil }
 

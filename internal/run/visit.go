@@ -48,10 +48,8 @@ func Visit(ctx context.Context, o Options, look func(context.Context, *image.Ima
 func (e *execution) startVisited(ctx context.Context, img *image.Image) (i environment.Instance, network environment.Network, err error) {
 	name := e.Plan.Baseline
 	in := e.prepared[name]
-	if networked, able := in.(environment.Networked); able {
-		if network, err = networked.NewNetwork(ctx, e.owner, "visit"); err != nil {
-			return nil, nil, fmt.Errorf("the network of %s: %w", name, err)
-		}
+	if network, err = in.NewNetwork(ctx, e.owner, "visit"); err != nil {
+		return nil, nil, fmt.Errorf("the network of %s: %w", name, err)
 	}
 	i, err = in.Start(ctx, environment.Request{
 		Name: "visit", Owner: e.owner, Image: img, Limits: e.Plan.Environment(name).Limits, Console: io.Discard, Network: network, Node: e.placedOn(in),

@@ -262,7 +262,7 @@ func TestASandboxWithTooFewThreadsLeavesNoCgroup(t *testing.T) {
 func TestANetworkOfContainersWithoutOne(t *testing.T) {
 	none := func(o any) { o.(*Options).Network = "none" }
 	try(t, []flavour{{"docker", "docker", &theDocker, none}, {"podman", "podman", &thePodman, none}}, func(t *testing.T, s *stage) {
-		n, err := s.env.(environment.Networked).NewNetwork(t.Context(), s.owner, "apart")
+		n, err := s.env.NewNetwork(t.Context(), s.owner, "apart")
 		if err != nil {
 			t.Log(err)
 			if s.kind == "docker" || !strings.Contains(err.Error(), "use network: bridge") {

@@ -128,11 +128,7 @@ func (s *sandboxes) NewNetwork(ctx context.Context, o *cleanup.Owner, name strin
 	if err != nil {
 		return nil, err
 	}
-	networked, ok := env.(environment.Networked)
-	if !ok {
-		return nil, fmt.Errorf("runsc without Docker has no network between sandboxes")
-	}
-	return networked.NewNetwork(ctx, o, name)
+	return env.NewNetwork(ctx, o, name)
 }
 
 func (s *sandboxes) Label() string { return "" }

@@ -164,18 +164,6 @@ type machine struct {
 	env environment.Environment
 }
 
-// networked is a machine whose instances share its network, and are reached at
-// its address.
-type networked struct{ *machine }
-
-func newMachine(o Options) environment.Environment {
-	m := &machine{options: o, line: lineTo(o)}
-	if o.Network == "host" {
-		return networked{m}
-	}
-	return m
-}
-
 // native returns the environment on the machine, in the current session.
 func (m *machine) native(ctx context.Context, progress func(string)) (environment.Environment, *remote.Session, error) {
 	s, err := m.line.session(ctx, progress)
@@ -192,6 +180,8 @@ func (m *machine) native(ctx context.Context, progress func(string)) (environmen
 	}
 	return m.env, s, nil
 }
+
+func newMachine(o Options) *machine { return &machine{options: o, line: lineTo(o)} }
 
 // Prepare copies tare and the image to the machine.
 func (m *machine) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
@@ -256,8 +246,12 @@ func (m *machine) Versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// NewNetwork returns the existing network between the two machines.
-func (m networked) NewNetwork(ctx context.Context, _ *cleanup.Owner, _ string) (environment.Network, error) {
+// NewNetwork returns the existing network between the two machines, where instances share
+// that of theirs, and are reached at its address.
+func (m *machine) NewNetwork(ctx context.Context, _ *cleanup.Owner, _ string) (environment.Network, error) {
+	if m.options.Network != "host" {
+		return nil, nil
+	}
 	_, s, err := m.native(ctx, nil)
 	if err != nil {
 		return nil, err

@@ -267,8 +267,8 @@ func TestTheOptionsAreThoseOfNative(t *testing.T) {
 	_, o := place(t)
 	o.Network, o.Root, o.Data = "none", "overlay", "tmpfs"
 	e := prepared(t, o)
-	if _, joins := e.(environment.Networked); joins {
-		t.Error("instances without a network join one")
+	if n, err := e.NewNetwork(t.Context(), nil, "between"); n != nil || err != nil {
+		t.Errorf("instances without a network join one: %v, %v", n, err)
 	}
 	i, err := e.Start(t.Context(), request(t, "alone"))
 	if err != nil {
@@ -286,7 +286,7 @@ func TestTheOptionsAreThoseOfNative(t *testing.T) {
 func TestOneInstanceHasTheMachinesAddress(t *testing.T) {
 	m, o := place(t)
 	e := prepared(t, o)
-	n, err := e.(environment.Networked).NewNetwork(t.Context(), testenv.Owner(t, t.TempDir()), "between")
+	n, err := e.NewNetwork(t.Context(), testenv.Owner(t, t.TempDir()), "between")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,14 +43,9 @@ type Nesting struct {
 	Console func(instance string) (io.WriteCloser, error)
 }
 
-// New makes the environment. It is Networked if the outer one is and the inner
-// instance shares its address.
+// New makes the environment.
 func New(n Nesting) environment.Environment {
-	e := &nested{Nesting: n, machines: map[string]*machine{}}
-	if outer, able := n.Environment.(environment.Networked); able && n.Shares {
-		return &networked{e, outer}
-	}
-	return e
+	return &nested{Nesting: n, machines: map[string]*machine{}}
 }
 
 type nested struct {
@@ -68,14 +63,12 @@ type machine struct {
 	disk  string
 }
 
-// networked connects the outer instances.
-type networked struct {
-	*nested
-	outer environment.Networked
-}
-
-func (e *networked) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
-	return e.outer.NewNetwork(ctx, o, name)
+// NewNetwork connects the outer instances, where the inner ones share their addresses.
+func (e *nested) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
+	if !e.Shares {
+		return nil, nil
+	}
+	return e.Environment.NewNetwork(ctx, o, name)
 }
 
 // Label returns the outer environment's: on an emulated machine everything is

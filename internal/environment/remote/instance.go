@@ -21,8 +21,7 @@ import (
 	"tare/internal/usage"
 )
 
-// Environment is one of the host's. Its options are the kind's, as JSON. It
-// implements environment.Networked when the kind does.
+// Environment is one of the host's. Its options are the kind's, as JSON.
 func (s *Session) Environment(ctx context.Context, kind string, options json.RawMessage) (environment.Environment, error) {
 	e := &there{session: s, kind: kind, options: options}
 	var d description
@@ -30,9 +29,6 @@ func (s *Session) Environment(ctx context.Context, kind string, options json.Raw
 		return nil, err
 	}
 	e.label = d.Label
-	if d.Networked {
-		return &networkedThere{e}, nil
-	}
 	return e, nil
 }
 
@@ -165,16 +161,13 @@ func (s *Session) outside(i started) (address, listen string) {
 	return host, host
 }
 
-// networkedThere has networks between its instances.
-type networkedThere struct{ *there }
-
 // NewNetwork makes a network there.
-func (e *networkedThere) NewNetwork(ctx context.Context, _ *cleanup.Owner, name string) (environment.Network, error) {
+func (e *there) NewNetwork(ctx context.Context, _ *cleanup.Owner, name string) (environment.Network, error) {
 	r := e.request(callNetwork)
 	r.Name = name
 	n := &network{session: e.session}
 	var made networked
-	if err := e.session.simple(ctx, r, &made); err != nil {
+	if err := e.session.simple(ctx, r, &made); err != nil || made.Network == 0 {
 		return nil, err
 	}
 	n.id, n.path, n.host = made.Network, made.Path, made.Host

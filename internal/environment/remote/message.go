@@ -99,9 +99,8 @@ type (
 		Findings []environment.Finding `json:"findings"`
 	}
 	description struct {
-		Label     string            `json:"label,omitempty"`
-		Networked bool              `json:"networked,omitempty"`
-		Versions  map[string]string `json:"versions,omitempty"`
+		Label    string            `json:"label,omitempty"`
+		Versions map[string]string `json:"versions,omitempty"`
 	}
 	started struct {
 		Instance uint64              `json:"instance"`

@@ -278,8 +278,7 @@ func (s *server) environment(r request) (environment.Environment, error) {
 }
 
 func (k *call) describe(ctx context.Context) (any, error) {
-	_, able := k.environment.(environment.Networked)
-	return description{k.environment.Label(), able, k.environment.Versions(ctx)}, nil
+	return description{k.environment.Label(), k.environment.Versions(ctx)}, nil
 }
 
 // image receives an image, if the store does not have it.
@@ -329,13 +328,9 @@ func (k *call) prepare(ctx context.Context) (any, error) {
 }
 
 func (k *call) network(ctx context.Context) (any, error) {
-	able, ok := k.environment.(environment.Networked)
-	if !ok {
-		return nil, fmt.Errorf("kind %s has no network between instances", k.request.Kind)
-	}
-	n, err := able.NewNetwork(ctx, k.owner, k.request.Name)
-	if err != nil {
-		return nil, err
+	n, err := k.environment.NewNetwork(ctx, k.owner, k.request.Name)
+	if err != nil || n == nil {
+		return networked{}, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -10,12 +10,13 @@ import (
 	"tare/internal/host/cleanup"
 )
 
-// networked are VMs on an existing network that also connects them with this machine.
-type networked struct{ *machines }
-
-// NewNetwork returns the existing network of the VMs' first adapters.
-func (n *networked) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
-	o := n.box.options
+// NewNetwork returns the existing network of the VMs' first adapters, which also connects
+// them with this machine.
+func (m *machines) NewNetwork(context.Context, *cleanup.Owner, string) (environment.Network, error) {
+	o := m.box.options
+	if o.Network == nat {
+		return nil, nil
+	}
 	device, err := net.InterfaceByName(o.Adapter)
 	if err != nil {
 		return nil, fmt.Errorf("adapter: %s: %w", o.Adapter, err)

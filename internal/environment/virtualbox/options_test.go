@@ -54,7 +54,7 @@ func TestAGuestOnANetworkIsReachedAtTheAddressItReports(t *testing.T) {
 	if at, err := reach(t.Context()); err != nil || at != "192.168.56.101:2222" {
 		t.Errorf("%q, %v", at, err)
 	}
-	network, err := (&networked{&machines{b}}).NewNetwork(t.Context(), nil, "")
+	network, err := (&machines{b}).NewNetwork(t.Context(), nil, "")
 	if err != nil || network.Host() != "127.0.0.1" {
 		t.Errorf("%v, %v", network, err)
 	}

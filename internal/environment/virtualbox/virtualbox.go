@@ -29,15 +29,8 @@ func init() {
 		Options:  func() any { return defaults() },
 		Parts:    environment.Parts{Switches: environment.InOrder("cpus", "memory", "network")},
 		Requires: func(o any) []environment.Requirement { return requirements(*o.(*Options)) },
-		New: func(o any) (environment.Environment, error) {
-			options := *o.(*Options)
-			m := &machines{box: newBox(options)}
-			if options.Network == nat {
-				return m, nil
-			}
-			return &networked{m}, nil
-		},
-		Sweep: sweep,
+		New:      func(o any) (environment.Environment, error) { return &machines{newBox(*o.(*Options))}, nil },
+		Sweep:    sweep,
 	})
 }
 

@@ -45,10 +45,8 @@ func holdAn(name, home string, frozen bool) (string, error) {
 		return "", err
 	}
 	r := environment.Request{Name: "orphan", Owner: o, Image: img, Console: io.Discard}
-	if networked, ok := env.(environment.Networked); ok {
-		if r.Network, err = networked.NewNetwork(ctx, o, "between"); err != nil {
-			return "", err
-		}
+	if r.Network, err = env.NewNetwork(ctx, o, "between"); err != nil {
+		return "", err
 	}
 	i, err := env.Start(ctx, r)
 	if err != nil {

@@ -72,16 +72,14 @@ func registerNested(name, kind, options, outerKind, outerOptions string) {
 				return nil, err
 			}
 			n.Shares = nested.Shares(n.Options)
-			e := &nestedKind{home: o.(*within).Home, nesting: n}
-			e.Networked = nested.New(n).(environment.Networked)
-			return e, nil
+			return &nestedKind{nested.New(n), o.(*within).Home, n}, nil
 		},
 	})
 }
 
 // nestedKind prepares its machine for an owner of its own.
 type nestedKind struct {
-	environment.Networked
+	environment.Environment
 	home    string
 	nesting nested.Nesting
 }
@@ -96,6 +94,6 @@ func (e *nestedKind) Prepare(ctx context.Context, img *image.Image, progress fun
 			err = closed
 		}
 	}()
-	e.Networked = nested.New(n).(environment.Networked)
-	return e.Networked.Prepare(ctx, img, progress)
+	e.Environment = nested.New(n)
+	return e.Environment.Prepare(ctx, img, progress)
 }

@@ -42,13 +42,12 @@ type pair struct {
 
 func (s *scene) pair(t *testing.T) pair {
 	t.Helper()
-	networked, ok := s.env.(environment.Networked)
-	if !ok {
-		t.Skipf("needs a network between instances: %s says that it has none", s.name)
-	}
-	network, err := networked.NewNetwork(t.Context(), s.owner, "between")
+	network, err := s.env.NewNetwork(t.Context(), s.owner, "between")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if network == nil {
+		t.Skipf("needs a network between instances: %s says that it has none", s.name)
 	}
 	t.Cleanup(func() {
 		if err := network.Close(context.Background()); err != nil {

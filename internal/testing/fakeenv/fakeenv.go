@@ -62,8 +62,8 @@ type Environment struct {
 	// Notes and Phases of each instance.
 	Notes  []string
 	Phases []environment.Phase
-	// Freezes: instances can be frozen.
-	Freezes bool
+	// Freezes: instances can be frozen. Networks: they can be connected.
+	Freezes, Networks bool
 	// Address of each instance; "" for none.
 	Address string
 	// Loopback names the machine whose loopback an instance shares; nil for this one's
@@ -94,13 +94,13 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (environ
 	return i, err
 }
 
-// Networked is an environment whose instances share a network.
-type Networked struct{ Environment }
-
 // NewNetwork logs "network NAME".
-func (e *Networked) NewNetwork(_ context.Context, _ *cleanup.Owner, name string) (environment.Network, error) {
+func (e *Environment) NewNetwork(_ context.Context, _ *cleanup.Owner, name string) (environment.Network, error) {
+	if !e.Networks {
+		return nil, nil
+	}
 	e.Log.Add("network %s", name)
-	return &network{&e.Environment, name}, nil
+	return &network{e, name}, nil
 }
 
 type network struct {

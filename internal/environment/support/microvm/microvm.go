@@ -116,10 +116,6 @@ type Environment struct {
 	version  string
 }
 
-// Networked is an environment whose guests can join networks. Restored guests
-// cannot, since they have the network card and address of the snapshot.
-type Networked struct{ *Environment }
-
 // New returns an environment.
 func New(v *VMM, o Options) environment.Environment {
 	e := &Environment{vmm: v, options: o, snapshots: map[snapshotKey]*snapshot{}}
@@ -133,10 +129,7 @@ func New(v *VMM, o Options) environment.Environment {
 		return vmm.EmptyFileSystem(ctx, file, int64(o.Data))
 	}
 	e.Root = func(_ context.Context, _, disk string) (string, error) { return disk, nil }
-	if o.Start == Snapshot {
-		return e
-	}
-	return Networked{e}
+	return e
 }
 
 // programVersion returns the VMM's version, as it prints it.
@@ -162,8 +155,12 @@ func (e *Environment) Versions(context.Context) map[string]string {
 	return e.AddKernel(versions)
 }
 
-// NewNetwork creates a bridge with one tap per guest.
-func (e Networked) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
+// NewNetwork creates a bridge with one tap per guest. Restored guests cannot join, since
+// they have the network card and address of the snapshot.
+func (e *Environment) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environment.Network, error) {
+	if e.options.Start == Snapshot {
+		return nil, nil
+	}
 	return e.bridge(o)
 }
 

@@ -20,11 +20,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newPool has the environments a and b in one log; a is networked.
-func newPool(t *testing.T, c Config) (*Pool, *fakeenv.Log, *fakeenv.Networked) {
+// newPool has the environments a and b in one log; a has networks.
+func newPool(t *testing.T, c Config) (*Pool, *fakeenv.Log, *fakeenv.Environment) {
 	t.Helper()
 	log := &fakeenv.Log{}
-	a := &fakeenv.Networked{Environment: fakeenv.Environment{Log: log}}
+	a := &fakeenv.Environment{Log: log, Networks: true}
 	c.Image = &image.Image{}
 	c.Plan = &study.Plan{Environments: []study.Environment{{Name: "a"}, {Name: "b"}}}
 	c.Environments = map[string]environment.Environment{"a": a, "b": &fakeenv.Environment{Log: log}}

@@ -142,16 +142,12 @@ func (p *Pool) network(ctx context.Context, r Request) (environment.Network, err
 	if on, prepared := p.OnHosts[HostSlot{r.Environment, hosts[0]}]; prepared {
 		in = on.Environment
 	}
-	networked, able := in.(environment.Networked)
-	if !able {
-		if r.Shape.Meets() {
-			return nil, &Unsupported{"its instances have no network between them, and the workload needs one"}
-		}
-		return nil, nil
-	}
-	n, err := networked.NewNetwork(ctx, p.Owner, p.networkName(r.Block, r.Environment))
+	n, err := in.NewNetwork(ctx, p.Owner, p.networkName(r.Block, r.Environment))
 	if err != nil {
 		return nil, fmt.Errorf("the network between instances: %w", err)
+	}
+	if n == nil && r.Shape.Meets() {
+		return nil, &Unsupported{"its instances have no network between them, and the workload needs one"}
 	}
 	return n, nil
 }
