@@ -48,6 +48,11 @@ type Registration struct {
 	// returns a line for each thing that it removed. nil: the kind leaves only what
 	// cleanup.Sweep finds, which are processes, cgroups, mounts and directories.
 	Sweep func(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error)
+	// Find returns an instance that others started on this machine, by a name that the kind
+	// defines. It can be metered, and frozen if it has a Freezer. It has no agent, and Stop
+	// leaves it running. Package remote calls it on the machine of an instance that was not
+	// started through it. nil: the kind finds none.
+	Find func(ctx context.Context, options any, name string) (Instance, error)
 	// Forget removes the kind's copies of images that tare loaded, except those for whose
 	// digest keep reports true, and returns a line for each. nil: it has no copies.
 	Forget func(ctx context.Context, keep func(digest string) bool) ([]string, error)
@@ -462,15 +467,6 @@ func (u Unfreezable) Freeze(context.Context) error { return u.Why }
 
 // Thaw implements Freezer.
 func (u Unfreezable) Thaw(context.Context) error { return nil }
-
-// Finder is an environment that finds what others started on this machine. Package remote
-// calls it on the machine of an instance that was not started through it.
-type Finder interface {
-	Environment
-	// Find returns an instance, by a name that the kind defines, which can be metered, and
-	// frozen if it has a Freezer. It has no agent, and Stop leaves it running.
-	Find(ctx context.Context, name string) (Instance, error)
-}
 
 // Listen is the address at which servers inside an instance listen.
 func Listen(i Instance) string { return cmp.Or(i.Details().Listen, i.Address()) }

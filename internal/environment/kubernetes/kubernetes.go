@@ -38,6 +38,7 @@ func init() {
 		},
 		Capabilities: func(o any) environment.Capabilities { return o.(*Options).capabilities() },
 		Parts:        ladderParts,
+		Find:         findPod,
 		Sweep: func(ctx context.Context, home string, dead func(string) bool) ([]string, error) {
 			pods, err := sweep(ctx, home, dead)
 			machines, also := sweepMachines(ctx, home, dead)

@@ -175,9 +175,9 @@ func (u unmeasured) UsageOfStart() usage.Usage       { return usage.Unknown("%s"
 func (u unmeasured) Stop() usage.Usage               { return usage.Unknown("%s", u.why) }
 func (u unmeasured) Series() *usage.Series           { return &usage.Series{} }
 
-// Find finds a pod of this node by its UID.
-func (p *pods) Find(_ context.Context, uid string) (environment.Instance, error) {
-	i := &instance{options: p.options, pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}}
+// findPod finds a pod of this node by its UID.
+func findPod(_ context.Context, options any, uid string) (environment.Instance, error) {
+	i := &instance{options: *options.(*Options), pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}}
 	if err := i.find(); err != nil {
 		return nil, err
 	}

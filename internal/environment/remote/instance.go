@@ -135,7 +135,7 @@ func (e *there) Start(ctx context.Context, r environment.Request) (_ environment
 }
 
 // Find finds an instance on the host that was not started through the session, by the
-// name that an environment.Finder there knows. It can be metered and frozen; it has no
+// name that the kind there defines. It can be metered and frozen; it has no
 // agent, and its Stop leaves it running.
 func (s *Session) Find(ctx context.Context, kind string, options json.RawMessage, name string) (*Instance, error) {
 	var of started

@@ -52,11 +52,14 @@ func (k *call) start(ctx context.Context) (any, error) {
 
 // find finds an instance that was not started through this session.
 func (k *call) find(ctx context.Context) (any, error) {
-	able, finds := k.environment.(environment.Finder)
-	if !finds {
+	registration, o, err := options(k.request)
+	if err != nil {
+		return nil, err
+	}
+	if registration.Find == nil {
 		return nil, fmt.Errorf("kind %s finds no instances that others started", k.request.Kind)
 	}
-	i, err := able.Find(ctx, k.request.Name)
+	i, err := registration.Find(ctx, o, k.request.Name)
 	if err != nil {
 		return nil, err
 	}
