@@ -9,99 +9,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"tare/internal/agent"
-	"tare/internal/base/quantity"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/usage"
 )
-
-// Registration declares a kind. Kind, About, Options, Requires and New are needed.
-type Registration struct {
-	Kind  string // the YAML key: "docker"
-	About string // one line for doctor and `tare ls environments`
-	// Options returns a pointer to a fresh option struct with every default filled in.
-	// Its fields carry yaml and json tags; it may implement interface{ Validate() error }.
-	Options func() any
-	// Requires lists what must hold before New can work with these options. tare
-	// doctor prints it, and a run skips environments that do not meet it.
-	Requires func(options any) []Requirement
-	// New makes an environment of valid options. It starts nothing.
-	New func(options any) (Environment, error)
-	// Capabilities are what instances with these options can have. nil: nothing.
-	Capabilities func(options any) Capabilities
-	// Parts of the kind that a ladder can switch separately (tare explain).
-	Parts Parts
-	// Needs returns what the kind needs on a machine that another environment started
-	// for it. nil: nothing.
-	Needs func(options any) (Needs, error)
-	// Sweep removes everything with tare's label for whose owner dead reports true, and
-	// returns a line for each thing that it removed. nil: the kind leaves only what
-	// cleanup.Sweep finds, which are processes, cgroups, mounts and directories.
-	Sweep func(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error)
-	// Find returns an instance that others started on this machine, by a name that the kind
-	// defines. It can be metered, and frozen if it has a Freezer. It has no agent, and Stop
-	// leaves it running. Package remote calls it on the machine of an instance that was not
-	// started through it. nil: the kind finds none.
-	Find func(ctx context.Context, options any, name string) (Instance, error)
-	// Forget removes the kind's copies of images that tare loaded, except those for whose
-	// digest keep reports true, and returns a line for each. nil: it has no copies.
-	Forget func(ctx context.Context, keep func(digest string) bool) ([]string, error)
-}
-
-// Capabilities are what instances of a kind can have with some options. The zero value
-// is what every kind can do.
-type Capabilities struct {
-	// Hosts: instances are machines that boot the image with their own kernel and show
-	// the request's disks, so that other environments can run in them (inside:).
-	Hosts bool
-	// Placed: the environments of the kind are Placed.
-	Placed bool
-	// NoCores: instances cannot be restricted to cores by number, since others choose the
-	// machines that they run on.
-	NoCores bool
-	// Mounts: instances can have directories of this machine (Request.Mounts), and with
-	// MemoryMounts directories in memory. The reasons are for options without what the
-	// kind has with others.
-	Mounts, MemoryMounts           bool
-	WhyNoMounts, WhyNoMemoryMounts string
-	// CannotLimit returns an error for each limit that instances cannot have. nil: they
-	// can have all, or say so when they are started.
-	CannotLimit func(l Limits) []error
-	// SharedNetwork names what the networks of the environment are part of, such as an
-	// engine: instances of all kinds with the same answer can join one. "": no other kind
-	// can join. Resolved are the options that guarantee it, nil for these.
-	SharedNetwork string
-	Resolved      any
-	// PortsOption is the option that lists the TCP ports at which alone instances can be
-	// reached, "" without such a restriction.
-	PortsOption string
-	Ports       []int
-	// ImageName is the name that the one image of all roles has on other machines, and
-	// ImageNames are those of several by their references; "recipe" is one that tare makes.
-	ImageName  string
-	ImageNames map[string]string
-}
-
-// Limits have the same meaning in every environment. The zero value of each is no limit.
-type Limits struct {
-	CPUs   float64        `yaml:"cpus" json:"cpus,omitempty"`     // quota, in cores
-	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"` // swap is always off
-	PIDs   int            `yaml:"pids" json:"pids,omitempty"`
-	// Cores is the set of host cores that the whole environment may use (a
-	// cpuset); a VM's vCPU threads are pinned to them one by one.
-	Cores []int `yaml:"cores" json:"cores,omitempty"`
-	IO    IO    `yaml:"io" json:"io,omitzero"`
-}
 
 // Request is what one instance is started from.
 type Request struct {
@@ -144,46 +61,6 @@ type Disk struct {
 	Keep bool
 }
 
-// Needs is what a kind needs on a machine with the distribution's essential packages and
-// without an init system.
-type Needs struct {
-	Packages []string `json:"packages,omitempty"` // of the distribution
-	// Commands are programs of these packages, which a machine of another distribution
-	// has to have.
-	Commands []string        `json:"commands,omitempty"`
-	Programs []CopiedProgram `json:"programs,omitempty"`
-	Services []Service       `json:"services,omitempty"` // in the order in which they start
-	// Directories hold what was prepared: an engine's images.
-	Directories []string `json:"folders,omitempty"`
-}
-
-// CopiedProgram is one without a package: a file of this machine, and the path to copy it
-// to.
-type CopiedProgram struct {
-	File string `json:"file"`
-	At   string `json:"at"`
-}
-
-// CopyProgram is a program of this machine, to copy to the same path, or where the PATH
-// finds it.
-func CopyProgram(name string) (CopiedProgram, error) {
-	file, err := exec.LookPath(name)
-	if err == nil {
-		file, err = filepath.Abs(file)
-	}
-	at := name
-	if !filepath.IsAbs(name) {
-		at = "/usr/local/bin/" + filepath.Base(name)
-	}
-	return CopiedProgram{File: file, At: at}, err
-}
-
-// Service is a command that is kept running; it is ready when Ready succeeds.
-type Service struct {
-	Argv  []string    `json:"argv"`
-	Ready agent.Probe `json:"ready"`
-}
-
 // Network connects instances of one environment: they and the host reach each other at
 // Instance.Address. Its instances are stopped before it is closed.
 type Network interface {
@@ -206,37 +83,6 @@ type Paths struct {
 	// they differ, a comparison of environments also compares disks.
 	RootOn string `json:"root_on,omitempty"`
 	DataOn string `json:"data_on,omitempty"`
-}
-
-// Meter starts to sample the usage of an instance.
-func Meter(i Instance, o usage.Options) usage.Meter {
-	meters, _ := Meters([]Instance{i}, o, func(int) func(usage.Reading) { return o.Each })
-	return meters[0]
-}
-
-// Meters starts to sample several instances; each returns the callback for the readings
-// of one of them. Instances of this machine share one sampling: Stop of the first meter
-// stops it for all. Instances on another machine are not read at the edges of samples,
-// but once before the first and once after the last; their meters say so.
-func Meters(instances []Instance, o usage.Options, each func(n int) func(usage.Reading)) ([]usage.Meter, *usage.Sampling) {
-	meters := make([]usage.Meter, len(instances))
-	var here []int
-	var targets []usage.Target
-	for n, i := range instances {
-		if f := i.Footprint(); f.Elsewhere != nil {
-			meters[n] = f.Elsewhere.Meter(usage.Options{Every: o.Every, Each: each(n)})
-		} else {
-			here, targets = append(here, n), append(targets, usage.Target{Footprint: f, Each: each(n)})
-		}
-	}
-	if len(targets) == 0 && !o.AtEdges {
-		return meters, nil // nobody would stop a sampling of none
-	}
-	sampling := usage.StartAll(o, targets...)
-	for k, s := range sampling.Samplers {
-		meters[here[k]] = s
-	}
-	return meters, sampling
 }
 
 // Phase is a part of the start-up time.
@@ -383,61 +229,9 @@ func (s *Started) Details() Details {
 // NoteExit notes when the instance exited; the first call counts.
 func (s *Started) NoteExit(at time.Time) { s.exited.CompareAndSwap(nil, &at) }
 
-var registry = map[string]Registration{}
-
-// Register adds a kind; the init function of its package calls it.
-func Register(r Registration) {
-	if _, twice := registry[r.Kind]; twice {
-		panic(fmt.Sprintf("environment kind %q is registered twice", r.Kind))
-	}
-	made := r.New
-	r.New = func(options any) (Environment, error) {
-		if v, can := options.(interface{ Validate() error }); can {
-			if err := v.Validate(); err != nil {
-				return nil, err
-			}
-		}
-		return made(options)
-	}
-	registry[r.Kind] = r
-}
-
-// CapabilitiesOf a kind with these options, or with its defaults where they are nil; none
-// of an unknown kind.
-func CapabilitiesOf(kind string, options any) Capabilities {
-	r, known := registry[kind]
-	if !known || r.Capabilities == nil {
-		return Capabilities{}
-	}
-	if options == nil {
-		options = r.Options()
-	}
-	return r.Capabilities(options)
-}
-
-// Lookup finds the registration of a kind.
-func Lookup(kind string) (Registration, bool) {
-	r, ok := registry[kind]
-	return r, ok
-}
-
-// Kinds lists the registered kinds by name.
-func Kinds() []string {
-	return slices.Sorted(maps.Keys(registry))
-}
-
 // ErrOneAddress is wrapped by the error of a start that would give two instances of a
 // network the same address.
 var ErrOneAddress = errors.New("another instance of this network has its only address")
-
-// UsageOfStart is the usage of an instance since it was made.
-func UsageOfStart(i Instance) usage.Usage {
-	f := i.Footprint()
-	if f.Elsewhere != nil {
-		return f.Elsewhere.UsageOfStart()
-	}
-	return usage.OfStart(f)
-}
 
 // Freezer makes an instance wait without working, while others are measured.
 //
@@ -470,13 +264,3 @@ func (u Unfreezable) Thaw(context.Context) error { return nil }
 
 // Listen is the address at which servers inside an instance listen.
 func Listen(i Instance) string { return cmp.Or(i.Details().Listen, i.Address()) }
-
-// Sweepers are those of all kinds, for cleanup.Sweep.
-func Sweepers() (list []cleanup.Sweeper) {
-	for _, kind := range Kinds() {
-		if r := registry[kind]; r.Sweep != nil {
-			list = append(list, r.Sweep)
-		}
-	}
-	return list
-}

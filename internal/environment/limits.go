@@ -19,6 +19,17 @@ import (
 	"tare/internal/linux/fsinfo"
 )
 
+// Limits have the same meaning in every environment. The zero value of each is no limit.
+type Limits struct {
+	CPUs   float64        `yaml:"cpus" json:"cpus,omitempty"`     // quota, in cores
+	Memory quantity.Bytes `yaml:"memory" json:"memory,omitempty"` // swap is always off
+	PIDs   int            `yaml:"pids" json:"pids,omitempty"`
+	// Cores is the set of host cores that the whole environment may use (a
+	// cpuset); a VM's vCPU threads are pinned to them one by one.
+	Cores []int `yaml:"cores" json:"cores,omitempty"`
+	IO    IO    `yaml:"io" json:"io,omitzero"`
+}
+
 // IO limits the rate of I/O on the disk that /data is on, per second. The zero value of
 // each is no limit.
 type IO struct {
