@@ -189,16 +189,24 @@ func TestThrottlingAndStallsAreCounted(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { g.Remove() })
-	cmd := exec.Command("sh", "-c", "trap stop=yes TERM; while [ -z \"$stop\" ]; do :; done; sleep 0.01; sleep 0.01")
+	cmd := exec.Command("sh", "-c", "trap stop=yes TERM; echo ready; while [ -z \"$stop\" ]; do :; done; sleep 0.01; sleep 0.01")
 	u := begin(t, "wait")
 	if err := g.Add(u.pid); err != nil {
 		t.Fatal(err)
 	}
 	s := Start(Footprint{Cgroups: []string{g.Path()}}, Options{Every: 20 * time.Millisecond})
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Add(cmd.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	// Under emulation the shell's start alone can use what is waited for below.
+	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	// As much as is asked for below: a count of rounds would take an emulated machine minutes.
