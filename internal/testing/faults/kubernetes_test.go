@@ -164,7 +164,7 @@ func TestKubernetesFaultsOfTwoLanes(t *testing.T) {
 func TestKubernetesFaultsOfANode(t *testing.T) {
 	t.Parallel()
 	account := inCluster(t)
-	r := Begin(t, podStudy(t, account, []string{"runc: "}, "nodes: all\n", ", seconds: 2", "{order: interleaved, blocks: 8, fresh: trial}"))
+	r := Begin(t, podStudy(t, account, []string{"runc: "}, "nodes: all\n", ", seconds: 2", "{order: interleaved, blocks: 14, fresh: trial}"))
 	r.Strike(Fault{
 		Name: "a node that is lost", Status: 3, Fails: -1, Says: `node node-2 gets no more blocks: everything failed in 2 blocks in a row: .*node node-2 `,
 		When: func(s *Session) {
