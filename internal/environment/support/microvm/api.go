@@ -63,6 +63,9 @@ func (r *APIError) Error() string {
 	return fmt.Sprintf("%s was refused (%d %s): %s", r.Request, r.Status, http.StatusText(r.Status), r.Message)
 }
 
+// Refused makes it a vmm.Refusal.
+func (r *APIError) Refused() {}
+
 // Request is one request of the API; Body is nil for none.
 type Request struct {
 	Method string

@@ -9,13 +9,26 @@ import (
 	"time"
 )
 
+// Refusal is the error of a request that a VMM answered with a reason: it says more than
+// how the VMM exited then.
+type Refusal interface {
+	error
+	Refused()
+}
+
 // explain returns the error of a failed start. It distinguishes a guest that died
 // from one whose agent did not answer, and quotes the last output of both the
 // guest and the VMM.
 func (g *Guest) explain(ctx context.Context, limit time.Duration, err error) error {
 	// If a connection broke, the VMM is exiting; wait for its exit status.
 	dead, message := g.process.wait(ctx, environment.QuitTimeout), ""
+	var refusal Refusal
 	switch reason := g.process.getStopReason(); {
+	case errors.As(err, &refusal):
+		message = fmt.Sprintf("starting a guest: %v", err)
+		if dead {
+			message += fmt.Sprintf("; %s exited after that (%s)", g.vmm, exitText(g.process.status))
+		}
 	case dead && !g.opened:
 		message = fmt.Sprintf("%s exited before the guest started (%s)", g.vmm, exitText(g.process.status))
 	case dead && reason == "":
