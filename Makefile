@@ -94,9 +94,10 @@ cluster: setup-kubernetes ## Build the programs of the cluster alone, which make
 absolute = $(if $(findstring /,$1),$(abspath $1),$1)# a test runs in the directory of its package
 
 .PHONY: test-vmm
-test-vmm: setup-test build ## Hold tare and its test doubles to a real Firecracker, jailer and Cloud Hypervisor (FIRECRACKER=path JAILER=path CLOUD_HYPERVISOR=path)
-	$(as-root) env FIRECRACKER="$(call absolute,$(FIRECRACKER))" JAILER="$(call absolute,$(JAILER))" CLOUD_HYPERVISOR="$(call absolute,$(CLOUD_HYPERVISOR))" UPDATE_GOLDEN="$(UPDATE_GOLDEN)" \
-		go test -count=1 -p=1 -v -timeout=30m -run='^TestTheReal' ./internal/testing/fakefirecracker ./internal/testing/fakejailer ./internal/testing/fakecloudhypervisor ./internal/environment/firecracker ./internal/environment/cloudhypervisor
+test-vmm: setup-test build ## Run the tests of firecracker and cloud-hypervisor with the real programs, where KVM works (FIRECRACKER=path JAILER=path CLOUD_HYPERVISOR=path ARGS="-test.run=Name")
+	scripts/test-vmm.sh compile
+	$(as-root) env FIRECRACKER="$(call absolute,$(FIRECRACKER))" JAILER="$(call absolute,$(JAILER))" CLOUD_HYPERVISOR="$(call absolute,$(CLOUD_HYPERVISOR))" \
+		UPDATE_GOLDEN="$(UPDATE_GOLDEN)" scripts/test-vmm.sh tests $(ARGS)
 
 .PHONY: bench
 bench: setup-bench build ## Measure what tare itself costs and write docs/explanation/benchmarks.md (ARGS="-only starts")

@@ -67,9 +67,10 @@ var providers = []provider{
 	{"kubernetes kubevirt (double)", "kubernetes", "", kubeVirt},
 	{"virtualbox (double)", "virtualbox", "", virtualBox},
 	{"vsphere (vcsim)", "vsphere", "", vSphere},
-	{"firecracker (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "boot"`)},
-	{"firecracker snapshot (double)", "firecracker", "", doubled("firecracker", "firecracker", `"start": "snapshot"`)},
-	{"cloud-hypervisor (double)", "cloud-hypervisor", "", doubled("cloudhypervisor", "cloud-hypervisor", `"start": "boot"`)},
+	{"firecracker", "firecracker", "", realVMM("FIRECRACKER", "firecracker", "boot")},
+	{"firecracker snapshot", "firecracker", "", realVMM("FIRECRACKER", "firecracker", "snapshot")},
+	{"cloud-hypervisor", "cloud-hypervisor", "", realVMM("CLOUD_HYPERVISOR", "cloud-hypervisor", "boot")},
+	{"cloud-hypervisor snapshot", "cloud-hypervisor", "", realVMM("CLOUD_HYPERVISOR", "cloud-hypervisor", "snapshot")},
 }
 
 // onMachine are those of the machine of make test-machine, whose KVM works and whose

@@ -138,13 +138,8 @@ func (e *Environment) programVersion() string {
 	return e.version
 }
 
-// Label returns "tcg" for a fake VMM, whose guests are emulated.
-func (e *Environment) Label() string {
-	if isFake(e.programVersion()) {
-		return "tcg"
-	}
-	return ""
-}
+// Label is "": these VMMs have no software emulation.
+func (e *Environment) Label() string { return "" }
 
 // Versions returns the versions of the VMM and the guest's kernel.
 func (e *Environment) Versions(context.Context) map[string]string {
@@ -187,9 +182,3 @@ func Version(ctx context.Context, program string) (string, error) {
 	}
 	return line, nil
 }
-
-// isFake reports whether a version is that of a test double.
-func isFake(version string) bool { return strings.Contains(version, FakeMarker) }
-
-// FakeMarker is part of the version that a fake VMM prints.
-const FakeMarker = "(double)"

@@ -12,16 +12,13 @@ import (
 	"tare/internal/linux/virtnet"
 )
 
-// FastKVM is the requirement that only tests with real VMMs do without.
-const FastKVM = "KVM at hardware speed"
-
 // Requirements of a microVM kind; fix says how to install its program.
 func Requirements(name string, o *Options, fix string) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
 		environment.Root("root, for cgroups", "sudo tare ..."),
 		// Checked before the program, which is useless without KVM.
-		{What: FastKVM, Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
+		{What: "KVM at hardware speed", Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
 		{What: "the program " + o.Program, Check: func(ctx context.Context) environment.Finding {
 			version, err := Version(ctx, o.Program)
 			if err != nil {
@@ -43,13 +40,9 @@ func Requirements(name string, o *Options, fix string) []environment.Requirement
 // checkKVM checks KVM, which these VMMs need. They implement vsock themselves, so
 // the kernel's vhost-vsock is not needed.
 func checkKVM(ctx context.Context, name string, o *Options) environment.Finding {
-	version, err := Version(ctx, o.Program)
-	if err == nil && isFake(version) {
-		return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): " + o.Program + " is a fake " + name + " of tare's tests"}
-	}
 	r := kvm.Probe(ctx, vmm.ProbeTimeout)
 	if !r.Usable {
-		if err != nil {
+		if _, err := Version(ctx, o.Program); err != nil {
 			r.Reason += "; and " + err.Error()
 		}
 		return environment.Finding{State: environment.Missing, Reason: r.Reason, Fix: "use a host with working KVM; " + name + " has no software emulation (kind qemu has)"}

@@ -59,9 +59,6 @@ func (e *Environment) Start(ctx context.Context, r environment.Request) (_ envir
 		return nil, err
 	}
 	e.setPhases(g, waited, copied, time.Since(begin), from != nil)
-	if isFake(e.programVersion()) {
-		g.Note("this is a fake %s: QEMU emulates the guest", e.vmm.Name)
-	}
 	if e.vmm.Finish != nil {
 		e.vmm.Finish(g, m.Directory)
 	}
