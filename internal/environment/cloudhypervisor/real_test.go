@@ -3,7 +3,27 @@ package cloudhypervisor
 import (
 	"strings"
 	"testing"
+
+	"tare/internal/testing/microvmtest"
 )
+
+func TestAGuestBoots(t *testing.T)                                      { kind.Boots(t) }
+func TestLimitsOfIOHoldInAGuest(t *testing.T)                           { kind.Throttles(t) }
+func TestAGuestReachesItsHost(t *testing.T)                             { kind.Reaches(t) }
+func TestAStartThatFailsSaysWhetherTheGuestDiedOrIsSilent(t *testing.T) { kind.Fails(t) }
+
+// The snapshot is broken after that.
+func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T) {
+	kind.Restores(t, "Error deserialising VM config snapshot: EOF while parsing")
+}
+
+func TestAGuestsDisksPassTheHostsCacheByOrNot(t *testing.T) {
+	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
+		i := b.Start(t, b.Environment(t, `{"cache": "none", "cpus": 2}`), b.Request("direct"))
+		b.Run(t, i, "dd if=/dev/zero of=/data/some bs=64k count=16 conv=fsync 2>/dev/null")
+		b.Stop(t, i)
+	})
+}
 
 func TestAWrongOptionIsNamed(t *testing.T) {
 	o := defaults()

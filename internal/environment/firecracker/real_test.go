@@ -1,16 +1,77 @@
 package firecracker
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/environment/support/microvm"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/testing/microvmtest"
 )
+
+func TestAGuestBoots(t *testing.T)                                      { kind.Boots(t) }
+func TestLimitsOfIOHoldInAGuest(t *testing.T)                           { kind.Throttles(t) }
+func TestAGuestReachesItsHost(t *testing.T)                             { kind.Reaches(t) }
+func TestAStartThatFailsSaysWhetherTheGuestDiedOrIsSilent(t *testing.T) { kind.Fails(t) }
+
+// The snapshot is broken after that.
+func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T) {
+	kind.Restores(t, "Failed to load snapshot state from file: IO Error: File too short")
+}
+
+func TestAGuestHasTheOptionsThatOnlyFirecrackerHas(t *testing.T) {
+	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
+		e := b.Environment(t, `{"cache": "unsafe", "aio": "async", "smt": true, "cpus": 2, "boot_timer": true}`)
+		i := b.Start(t, e, b.Request("special"))
+		if notes := strings.Join(i.Notes(), "\n"); b.Real && !regexp.MustCompile(`boot timer: [0-9.]+ ms`).MatchString(notes) {
+			t.Errorf("notes: %s", notes)
+		}
+		if got := b.Run(t, i, "cat /sys/devices/system/cpu/cpu0/topology/thread_siblings_list"); b.Real && got != "0-1" {
+			t.Errorf("the siblings of the first virtual CPU are %s", got)
+		}
+		b.Run(t, i, "dd if=/dev/zero of=/data/some bs=64k count=16 conv=fsync 2>/dev/null")
+		b.Stop(t, i)
+	})
+}
+
+func TestAGuestHasNoMoreVirtualCPUsThanFirecrackerGives(t *testing.T) {
+	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
+		r := b.Request("crowded")
+		r.Limits.CPUs, r.Limits.Cores = maxCPUs+1, nil
+		b.Refused(t, `{}`, r, "PUT /machine-config was refused (400 Bad Request): ", "The number of vCPUs must be")
+	})
+}
+
+func TestAJailedGuestHasAllItNeedsInItsJail(t *testing.T) {
+	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
+		jailer := b.Program // a replay is that of the jailer too
+		if b.Real {
+			var err error
+			if jailer, err = exec.LookPath(cmp.Or(os.Getenv("JAILER"), "jailer")); err != nil {
+				t.Skipf("needs the program jailer, or its path in JAILER: %v", err)
+			}
+		}
+		i := b.Start(t, b.Environment(t, `{"jailer": "`+jailer+`", "network": "tap"}`), b.Request("jailed"))
+		name := filepath.Base(microvm.Path(b.Program))
+		if files, _ := filepath.Glob(filepath.Join(b.Owner.Home(), "work", b.Owner.ID(), "jailed/jail/"+name+"/jailed/root/*")); len(files) < 7 {
+			t.Errorf("in the jail are %v", files)
+		}
+		if output := b.Run(t, i, "echo here"); b.Real && output != "here" {
+			t.Error(output)
+		}
+		b.Stop(t, i)
+	})
+}
 
 func TestAVirtualCPUsThreadIsFoundByItsName(t *testing.T) {
 	thread := (&firecracker{*defaults()}).vmm().VCPUThread

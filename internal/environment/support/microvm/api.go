@@ -38,16 +38,16 @@ func (p *socketDir) dial(ctx context.Context, name string) (net.Conn, error) {
 }
 
 // API is a client of a VMM's HTTP API at a unix socket.
-type API struct{ client *http.Client }
-
-// NewAPI returns a client that sends its requests through a transport.
-func NewAPI(t http.RoundTripper) *API { return &API{&http.Client{Transport: t}} }
+type API struct {
+	client    *http.Client
+	directory string // of the VMM
+}
 
 func dialAPI(p *socketDir) *API {
-	return NewAPI(&http.Transport{
+	return &API{&http.Client{Transport: &http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dial(ctx, Socket) },
 		MaxConnsPerHost: 1,
-	})
+	}}, p.dir.Name()}
 }
 
 func (a *API) close() { a.client.CloseIdleConnections() }
@@ -94,9 +94,10 @@ func (a *API) Get(ctx context.Context, path string, result any) error {
 func (a *API) do(ctx context.Context, method, path string, body, result any) error {
 	what := method + " " + path
 	var payload io.Reader
+	var data []byte
 	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if data, err = json.Marshal(body); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		payload = bytes.NewReader(data)
@@ -117,6 +118,9 @@ func (a *API) do(ctx context.Context, method, path string, body, result any) err
 	text, err := bounded.ReadAll(answer.Body, bounded.Answer)
 	if err != nil {
 		return fmt.Errorf("reading the VMM's response to %s: %w", what, err)
+	}
+	if show, ok := ctx.Value(observerKey{}).(func(Exchange)); ok {
+		show(Exchange{a.directory, what, data, answer.StatusCode, text})
 	}
 	if answer.StatusCode/100 != 2 {
 		return &APIError{Request: what, Status: answer.StatusCode, Message: faultMessage(text)}
@@ -146,6 +150,21 @@ func faultMessage(body []byte) string {
 		return text
 	}
 	return "no reason given"
+}
+
+// Exchange is what a VMM was asked and answered. Its directory is that in which it runs.
+type Exchange struct {
+	Directory, Request string
+	Body               []byte
+	Status             int
+	Answer             []byte
+}
+
+type observerKey struct{}
+
+// Observe returns a context whose requests are shown to a function, as tests record them.
+func Observe(ctx context.Context, show func(Exchange)) context.Context {
+	return context.WithValue(ctx, observerKey{}, show)
 }
 
 // await waits until the API answers, or the VMM exits.
