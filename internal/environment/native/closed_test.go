@@ -89,10 +89,10 @@ func TestAnInstanceThatIsOpenMountsWithoutTheHostSeeingIt(t *testing.T) {
 	open.Dev, open.Proc, open.Capabilities = "host", "host", "all"
 	for _, o := range []Options{open, with("host")} {
 		i := b.start(t, o, environment.Limits{})
-		before := readAll(t, "/proc/self/mountinfo")
 		testenv.Run(t, i, fmt.Sprintf("mount -t tmpfs none /mnt && touch /mnt/file && ls /proc/%d/root/ && ! grep ' /proc/sys ' /proc/self/mountinfo", os.Getpid()))
-		if now := readAll(t, "/proc/self/mountinfo"); now != before {
-			t.Errorf("the host's mounts were %s and are %s", before, now)
+		// Others mount and unmount elsewhere meanwhile.
+		if mounts := readAll(t, "/proc/self/mountinfo"); strings.Contains(mounts, " / /mnt ") {
+			t.Errorf("the host sees what the instance mounted: %s", mounts)
 		}
 		if got, want := len(strings.Fields(testenv.Run(t, i, "ls -A /dev"))), len(entries(t, "/dev")); got < want-2 {
 			t.Errorf("/dev has %d entries, the host's %d", got, want)
