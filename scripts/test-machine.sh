@@ -10,7 +10,7 @@
 #
 # SUITE is Debian's: trixie, or sid, which has newer programs. All state is in
 # build/machine-SUITE. Each boot begins with the disk that make built. The checkout is at
-# /share in it, read-only. TARE_TEST_SHORT=1 runs what takes minutes.
+# /share in it, read-only. TARE_TEST_SHORT=1 leaves out what takes hours.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
