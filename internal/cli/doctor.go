@@ -57,8 +57,8 @@ func printDoctor(app *App, found doctor.Report) {
 	width := terminalOptions(app.Stdout, false).Width
 	rows := [][]string{{"ENVIRONMENT", "STATE", "FINDINGS"}}
 	fix := func(f environment.Finding) {
-		if f.Fix != "" {
-			rows = append(rows, []string{"", "", "  fix: " + f.Fix})
+		if !f.Fix.IsZero() {
+			rows = append(rows, []string{"", "", "  fix: " + f.Fix.String()})
 		}
 	}
 	for _, e := range found.Environments {

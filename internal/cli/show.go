@@ -78,7 +78,7 @@ func showEnvironment(ctx context.Context, app *App, kind string, asJSON bool) er
 	fmt.Fprintf(app.Stdout, "%s: %s\n\noptions and their defaults:\n%s\nrequires:\n", kind, r.About, text)
 	for _, f := range findings {
 		fmt.Fprintf(app.Stdout, "  %s\n", findingLine(f))
-		if f.Fix != "" {
+		if !f.Fix.IsZero() {
 			fmt.Fprintf(app.Stdout, "    fix: %s\n", f.Fix)
 		}
 	}

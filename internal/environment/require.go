@@ -31,7 +31,7 @@ type Finding struct {
 	State  State  `json:"state"`
 	What   string `json:"what,omitempty"`
 	Reason string `json:"reason,omitempty"` // what was tried and what came back
-	Fix    string `json:"fix,omitempty"`    // the command that fixes it
+	Fix    Fix    `json:"fix,omitzero"`
 }
 
 // UnmarshalJSON also accepts Fix under its earlier key, mend: manifests of runs
@@ -40,12 +40,12 @@ func (f *Finding) UnmarshalJSON(text []byte) error {
 	type plain Finding // without this method
 	read := struct {
 		*plain
-		Mend string `json:"mend"`
+		Mend Fix `json:"mend"`
 	}{plain: (*plain)(f)}
 	if err := json.Unmarshal(text, &read); err != nil {
 		return err
 	}
-	if f.Fix == "" {
+	if f.Fix.IsZero() {
 		f.Fix = read.Mend
 	}
 	return nil
@@ -55,10 +55,10 @@ func (f *Finding) UnmarshalJSON(text []byte) error {
 func Works(reason string) Finding { return Finding{State: Usable, Reason: reason} }
 
 // Lacks is a finding of what is missing.
-func Lacks(reason, fix string) Finding { return Finding{State: Missing, Reason: reason, Fix: fix} }
+func Lacks(reason string, fix Fix) Finding { return Finding{State: Missing, Reason: reason, Fix: fix} }
 
 // Tested is what a check found that changes nothing: missing with an error, else usable.
-func Tested(err error, fix string) Finding {
+func Tested(err error, fix Fix) Finding {
 	if err != nil {
 		return Lacks(err.Error(), fix)
 	}
@@ -66,7 +66,7 @@ func Tested(err error, fix string) Finding {
 }
 
 // Program is the requirement of a program on the PATH.
-func Program(what, name, fix string) Requirement {
+func Program(what, name string, fix Fix) Requirement {
 	return Requirement{What: what, Check: func(context.Context) Finding {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -77,7 +77,7 @@ func Program(what, name, fix string) Requirement {
 }
 
 // Root is the requirement to be root.
-func Root(what, fix string) Requirement {
+func Root(what string, fix Fix) Requirement {
 	return Requirement{What: what, Check: func(context.Context) Finding {
 		if uid := os.Geteuid(); uid != 0 {
 			return Lacks(fmt.Sprintf("this is user %d", uid), fix)

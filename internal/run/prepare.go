@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tare/internal/environment"
 	"tare/internal/image"
@@ -244,8 +243,8 @@ func Why(f rundir.EnvironmentFacts) string {
 	for _, finding := range f.Findings {
 		if finding.State == environment.Missing {
 			text := fmt.Sprintf("needs %s: %s", finding.What, finding.Reason)
-			if finding.Fix != "" && !strings.Contains(finding.Reason, finding.Fix) {
-				text += "; fix it with: " + finding.Fix
+			if !finding.Fix.IsZero() {
+				text += "; fix it with: " + finding.Fix.String()
 			}
 			return text
 		}

@@ -58,7 +58,7 @@ func init() {
 		Options: func() any { return &struct{}{} },
 		Requires: func(any) []environment.Requirement {
 			return []environment.Requirement{{What: "a thing", Check: func(context.Context) environment.Finding {
-				return environment.Finding{State: environment.Missing, Reason: "looked and did not find it", Fix: "get-thing"}
+				return environment.Finding{State: environment.Missing, Reason: "looked and did not find it", Fix: environment.Advice("get-thing")}
 			}}}
 		},
 		New: func(any) (environment.Environment, error) { panic("made though it is missing") },

@@ -68,7 +68,7 @@ func TestANewRunDirectoryIsValid(t *testing.T) {
 	}
 	directory := filepath.Join(t.TempDir(), "full")
 	now := time.Now().UTC()
-	finding := environment.Finding{State: environment.Missing, What: "a daemon", Reason: "none answers", Fix: "start it"}
+	finding := environment.Finding{State: environment.Missing, What: "a daemon", Reason: "none answers", Fix: environment.Advice("start it")}
 	w, err := Create(directory, plan, Manifest{
 		Run: "full", Tare: "test", Command: []string{"tare", "run", "quick"}, Created: now,
 		Machine: Machine{Kernel: "6.1", Distribution: "Debian", CPU: "a CPU", Cores: 2, Memory: 1 << 30, Cgroups: "v2", Virtualised: "kvm"},

@@ -125,7 +125,7 @@ func checkout() string {
 	return ""
 }
 
-// installer is a script of the source that fixes name.
+// installer is a script of the source, by which a checkout is known.
 const installer = "scripts/install-runsc.sh"
 
 // usable says why a home cannot be used; nil where it can, or could be made.
@@ -192,14 +192,16 @@ func (m machine) environments(g *Guide) {
 		}
 		lacks := lists.Filter(e.Findings, func(f environment.Finding) bool { return f.State == environment.Missing })
 		last := lacks[len(lacks)-1]
-		switch needed := lists.Map(lacks, func(f environment.Finding) []string { return doctor.Packages(f.Fix) }); {
-		case !slices.ContainsFunc(needed, func(p []string) bool { return p == nil }):
-			packages = append(packages, slices.Concat(needed...)...)
+		switch {
+		case !slices.ContainsFunc(lacks, func(f environment.Finding) bool { return f.Fix.Code != environment.FixInstall }):
+			for _, f := range lacks {
+				packages = append(packages, f.Fix.Packages...)
+			}
 			installed = append(installed, name)
-			if isStarted(last.What) {
+			if last.Fix.Service {
 				started = append(started, name)
 			}
-		case len(lacks) == 1 && needsRoot(last.Fix) && !m.root:
+		case len(lacks) == 1 && last.Fix.Code == environment.FixRoot && !m.root:
 			asRoot = append(asRoot, name)
 		case len(lacks) == 1 && m.command(last.Fix) != "":
 			g.Adds = append(g.Adds, Add{Command: m.command(last.Fix), Adds: []string{name}})
@@ -222,45 +224,31 @@ func (m machine) environments(g *Guide) {
 	}
 }
 
-// isStarted says whether a requirement is a service, which is to be started after its
-// installation.
-func isStarted(what string) bool { return strings.Contains(what, "answers at") }
-
-// needsRoot says whether root would be enough.
-func needsRoot(fix string) bool {
-	return fix == "sudo tare ..." || strings.HasSuffix(fix, "run tare as root (sudo)") || strings.HasPrefix(fix, "run as root (sudo)")
-}
-
 // command is the one command that a fix is here; "" where it is none, or another one.
-func (m machine) command(fix string) string {
-	if with, rest, two := strings.Cut(fix, " (without systemd: "); two && strings.HasSuffix(rest, ")") {
-		command := strings.TrimSuffix(rest, ")")
+func (m machine) command(fix environment.Fix) string {
+	switch {
+	case fix.Code == environment.FixStart:
+		command := fix.Alternative
 		if m.systemd {
-			command = with
+			command = fix.Command
 		}
-		if strings.HasPrefix(with, "systemctl --user ") { // the user's own service
+		if fix.Own {
 			return command
 		}
 		return m.asRoot(command)
-	}
-	if simple.MatchString(fix) {
-		return m.asRoot(fix)
-	}
-	if _, arguments, is := strings.Cut(fix, installer); is && m.checkout != "" {
-		if built := filepath.Join(m.checkout, "build/bin"); exists(filepath.Join(built, "runsc")) {
+	case fix.Code == environment.FixRun:
+		return m.asRoot(fix.Command)
+	case fix.Code == environment.FixScript && m.checkout != "":
+		if built := filepath.Join(m.checkout, "build/bin"); exists(filepath.Join(built, fix.Program)) {
 			return "export PATH=" + built + ":$PATH"
 		}
-		return m.asRoot(filepath.Join(m.checkout, installer) + arguments)
+		return m.asRoot(filepath.Join(m.checkout, fix.Script) + " " + fix.Arguments)
 	}
 	return ""
 }
 
-// simple are fixes that are commands as they are.
-var simple = regexp.MustCompile(`^(?:mount|modprobe) [a-z0-9 ,=_./-]+$`)
-
-// asRoot adds sudo to a command, or removes it where it is of no use.
+// asRoot adds sudo to a command where it is needed.
 func (m machine) asRoot(command string) string {
-	command = strings.TrimPrefix(command, "sudo ")
 	if m.root {
 		return command
 	}

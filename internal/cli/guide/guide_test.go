@@ -23,17 +23,11 @@ func works(kind string) doctor.Environment {
 }
 
 // lacks is a kind with what it misses, and the fix of each.
-func lacks(kind string, fixes ...string) doctor.Environment {
+func lacks(kind string, fixes ...environment.Fix) doctor.Environment {
 	e := doctor.Environment{Kind: kind, State: environment.Missing, Findings: []environment.Finding{{State: environment.Usable}}}
 	for _, fix := range fixes {
 		e.Findings = append(e.Findings, environment.Finding{State: environment.Missing, What: kind, Fix: fix})
 	}
-	return e
-}
-
-func engine(kind, fix string) doctor.Environment {
-	e := lacks(kind, fix)
-	e.Findings[1].What = "an engine that answers at a socket"
 	return e
 }
 
@@ -46,15 +40,16 @@ func of(directory, name string, stopped string) *rundir.Run {
 		Manifest: rundir.Manifest{Sessions: []rundir.Session{s}}}
 }
 
-const startOwnPodman = "systemctl --user start podman.socket (without systemd: sh -c 'mkdir -p /run/user/1000/podman && exec podman system service --time=0 unix:///run/user/1000/podman/podman.sock' &)"
+var startOwnPodman = environment.Fix{Code: environment.FixStart, Own: true, Command: "systemctl --user start podman.socket",
+	Alternative: "sh -c 'mkdir -p /run/user/1000/podman && exec podman system service --time=0 unix:///run/user/1000/podman/podman.sock' &"}
 
-const startDocker = "sudo systemctl start docker (without systemd: sudo dockerd &)"
+var startDocker = environment.Fix{Code: environment.FixStart, Command: "systemctl start docker", Alternative: "dockerd &"}
 
 func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
 	tcg := doctor.Environment{Kind: "qemu", State: environment.Caveat, Label: "tcg"}
 	here := func(change func(*machine)) machine {
 		m := machine{root: true, baseline: "native", budget: 8 * time.Minute, made: 1,
-			checked: []doctor.Environment{works("docker"), lacks("firecracker", "use a host with working KVM"), works("native"), tcg}}
+			checked: []doctor.Environment{works("docker"), lacks("firecracker", environment.Advice("use a host with working KVM")), works("native"), tcg}}
 		change(&m)
 		return m
 	}
@@ -69,19 +64,19 @@ func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
 			m.runs, m.all = []*rundir.Run{of("/r", "quick-2", "all verdicts are reached after 12 blocks"), of("/r", "quick-1", "done")}, 12
 		}),
 		"new-machine": {root: true, systemd: true, baseline: "native", images: errors.New("not installed: mmdebstrap"), install: []string{"mmdebstrap"},
-			checked: []doctor.Environment{lacks("bubblewrap", "apt-get install -y bubblewrap"), engine("docker", "apt-get install -y docker.io"), works("native"),
-				lacks("qemu", "apt-get install -y qemu-system-x86 qemu-utils", "apt-get install -y qemu-system-x86 qemu-utils", "apt-get install -y e2fsprogs")}},
+			checked: []doctor.Environment{lacks("bubblewrap", environment.Install("bubblewrap")), lacks("docker", environment.Fix{Code: environment.FixInstall, Packages: []string{"docker.io"}, Service: true}), works("native"),
+				lacks("qemu", environment.Install("qemu-system-x86", "qemu-utils"), environment.Install("qemu-system-x86", "qemu-utils"), environment.Install("e2fsprogs"))}},
 		"ordinary-user": {baseline: "native", budget: 8 * time.Minute, images: errors.New("making a root file system needs root"),
 			home:      errors.New("/nowhere cannot be used, since / cannot be written: permission denied; name another directory with --home"),
 			unchecked: []string{"kubernetes"},
-			checked:   []doctor.Environment{engine("docker", startDocker), lacks("native", "systemd-run --user --scope tare ..., or run tare as root (sudo)"), lacks("oci", "run tare as root (sudo)")}},
+			checked:   []doctor.Environment{lacks("docker", startDocker), lacks("native", environment.AsRoot("systemd-run --user --scope tare ..., or run tare as root (sudo)")), lacks("oci", environment.AsRoot(""))}},
 		"not-known-yet": {systemd: true, baseline: "native", images: errors.New("making a root file system needs root"), unchecked: []string{"kubernetes", "qemu"},
-			checked: []doctor.Environment{engine("podman", startOwnPodman), lacks("native", "run tare as root (sudo)")}},
+			checked: []doctor.Environment{lacks("podman", startOwnPodman), lacks("native", environment.AsRoot(""))}},
 		"made-images-only": here(func(m *machine) {
 			m.root, m.made, m.images = false, 0, errors.New("making a root file system needs root")
 		}),
 		"without-native": here(func(m *machine) {
-			m.checked = []doctor.Environment{works("docker"), works("gvisor"), lacks("native", "run tare outside of this container, or start it with --privileged")}
+			m.checked = []doctor.Environment{works("docker"), works("gvisor"), lacks("native", environment.Advice("run tare outside of this container, or start it with --privileged"))}
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,17 +99,18 @@ func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
 func TestAFixIsTheCommandOfThisMachine(t *testing.T) {
 	source := t.TempDir()
 	for _, c := range []struct {
-		name, fix, want string
-		m               machine
+		name string
+		fix  environment.Fix
+		want string
+		m    machine
 	}{
 		{"with systemd", startDocker, "systemctl start docker", machine{root: true, systemd: true}},
 		{"without systemd", startDocker, "dockerd &", machine{root: true}},
 		{"an ordinary user", startDocker, "sudo dockerd &", machine{}},
 		{"an ordinary user's own service", startOwnPodman, "systemctl --user start podman.socket", machine{systemd: true}},
 		{"the same without systemd", startOwnPodman, "sh -c 'mkdir -p /run/user/1000/podman && exec podman system service --time=0 unix:///run/user/1000/podman/podman.sock' &", machine{}},
-		{"a mount", "mount -t cgroup2 none /sys/fs/cgroup", "sudo mount -t cgroup2 none /sys/fs/cgroup", machine{}},
-		{"prose", "look at its log, and restart it", "", machine{root: true}},
-		{"two commands", "modprobe tun; rm x", "", machine{root: true}},
+		{"a mount", environment.Run("mount -t cgroup2 none /sys/fs/cgroup"), "sudo mount -t cgroup2 none /sys/fs/cgroup", machine{}},
+		{"prose", environment.Advice("look at its log, and restart it"), "", machine{root: true}},
 		{"an installed tare", oci.InstallRunsc, "", machine{root: true}},
 		{"a checkout", oci.InstallRunsc, filepath.Join(source, installer) + " /usr/local/bin", machine{root: true, checkout: source}},
 	} {

@@ -43,7 +43,7 @@ func init() {
 		About:   "namespaces made by bwrap, without an engine",
 		Options: func() any { return &Options{Network: "host"} },
 		Requires: func(any) []environment.Requirement {
-			bwrap := environment.Program("the program bwrap", "bwrap", "apt-get install -y bubblewrap")
+			bwrap := environment.Program("the program bwrap", "bwrap", environment.Install("bubblewrap"))
 			return append([]environment.Requirement{bwrap}, childprocess.Requires()...)
 		},
 		New:          func(o any) (environment.Environment, error) { return &bubblewrap{*o.(*Options)}, nil },

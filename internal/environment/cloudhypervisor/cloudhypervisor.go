@@ -47,7 +47,7 @@ func (o *Options) Validate() error {
 	return errors.Join(o.Options.Validate(), environment.OneOf("cache", o.Cache, "writeback", "none"))
 }
 
-const fix = "put cloud-hypervisor from its release page on the PATH, or set the option program to its path; no distribution has a package"
+var fix = environment.Advice("put cloud-hypervisor from its release page on the PATH, or set the option program to its path; no distribution has a package")
 
 func requirements(o *Options) []environment.Requirement {
 	return microvm.Requirements("Cloud Hypervisor", &o.Options, fix)

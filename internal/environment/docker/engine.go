@@ -19,6 +19,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"tare/internal/base/bounded"
+	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/image/origin"
 	"tare/internal/linux/permission"
@@ -26,9 +27,9 @@ import (
 
 // brand is what differs between the engines with Docker's API.
 type brand struct {
-	kind  string        // docker, podman
-	name  string        // in messages
-	start string        // the command that starts it
+	kind  string // docker, podman
+	name  string // in messages
+	start environment.Fix
 	host  func() string // where it usually is
 	// takesParent: it creates containers in the cgroup of the request, and nothing else
 	// there.
@@ -36,16 +37,17 @@ type brand struct {
 	program     string // that start needs, and the package that it is in; "" if unknown
 	packaged    string
 	// own is the command with which a user, in a session that has this directory, starts an
-	// own one instead of the one at host; nil or "" where there is none.
-	own func(host string, uid int, session string) string
+	// own one instead of the one at host; nil or none where there is none.
+	own func(host string, uid int, session string) environment.Fix
 }
 
 var (
-	theDocker = brand{kind: "docker", name: "Docker daemon", start: "sudo systemctl start docker (without systemd: sudo dockerd &)",
+	theDocker = brand{kind: "docker", name: "Docker daemon", start: environment.Fix{Code: environment.FixStart, Command: "systemctl start docker", Alternative: "dockerd &"},
 		host: DockerHost, takesParent: true, program: "dockerd", packaged: "docker.io"}
 	thePodman = brand{kind: "podman", name: "Podman service",
-		start: "sudo systemctl start podman.socket (without systemd: sudo sh -c 'mkdir -p /run/podman && exec podman system service --time=0 unix:///run/podman/podman.sock' &)",
-		host:  PodmanHost, program: "podman", packaged: "podman", own: startOwnPodman}
+		start: environment.Fix{Code: environment.FixStart, Command: "systemctl start podman.socket",
+			Alternative: "sh -c 'mkdir -p /run/podman && exec podman system service --time=0 unix:///run/podman/podman.sock' &"},
+		host: PodmanHost, program: "podman", packaged: "podman", own: startOwnPodman}
 )
 
 // engine is a daemon at a Unix socket of this machine.
@@ -179,25 +181,25 @@ func (e *engine) unreachable(ctx context.Context) error {
 }
 
 // fix is how to fix an engine that is unreachable, or hangs.
-func (e *engine) fix(err error) string {
+func (e *engine) fix(err error) environment.Fix {
 	return e.fixFor(err, os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR"))
 }
 
 // fixFor is fix for a user, in a session that has this directory.
-func (e *engine) fixFor(err error, uid int, session string) string {
-	own := ""
+func (e *engine) fixFor(err error, uid int, session string) environment.Fix {
+	var own environment.Fix
 	if e.own != nil {
 		own = e.own(e.host, uid, session)
 	}
 	switch {
 	case errors.Is(err, errSilent):
-		return "look at its log, and restart it"
-	case own != "":
+		return environment.Advice("look at its log, and restart it")
+	case !own.IsZero():
 		return own
 	case errors.Is(err, syscall.EACCES):
-		return permission.Fix(strings.TrimPrefix(e.host, "unix://"))
+		return environment.AsRoot(permission.Fix(strings.TrimPrefix(e.host, "unix://")))
 	case e.program != "" && e.host == e.brand.host() && !installed(e.program):
-		return "apt-get install -y " + e.packaged
+		return environment.Fix{Code: environment.FixInstall, Packages: []string{e.packaged}, Service: true}
 	}
 	return e.start
 }

@@ -63,7 +63,7 @@ func TestAnEngineThatHangsIsNotWaitedForForever(t *testing.T) {
 			case "/_ping", "/info":
 				f := theDocker.answers(t.Context(), host)
 				said = f.Reason
-				if f.State != environment.Missing || f.Fix != "look at its log, and restart it" {
+				if f.State != environment.Missing || f.Fix.String() != "look at its log, and restart it" {
 					t.Errorf("%+v", f)
 				}
 			case "/attach":

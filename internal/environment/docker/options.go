@@ -71,13 +71,14 @@ func ownPodman(uid int, session string) string {
 }
 
 // startOwnPodman is the command with which an ordinary user starts a service of their own,
-// where none answers at the usual host; "" at another one, and where it cannot be started.
-func startOwnPodman(host string, uid int, session string) string {
+// where none answers at the usual host; none at another one, and where it cannot be started.
+func startOwnPodman(host string, uid int, session string) environment.Fix {
 	socket := ownPodman(uid, session)
 	if socket == "" || host != rootPodman && host != "unix://"+socket || !installed("podman") {
-		return ""
+		return environment.Fix{}
 	}
-	return fmt.Sprintf("systemctl --user start podman.socket (without systemd: sh -c 'mkdir -p %s && exec podman system service --time=0 unix://%s' &)", filepath.Dir(socket), socket)
+	return environment.Fix{Code: environment.FixStart, Own: true, Command: "systemctl --user start podman.socket",
+		Alternative: fmt.Sprintf("sh -c 'mkdir -p %s && exec podman system service --time=0 unix://%s' &", filepath.Dir(socket), socket)}
 }
 
 // Validate says what is wrong with the options.

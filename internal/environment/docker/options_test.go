@@ -52,8 +52,8 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 func TestAnEngineThatIsNotInstalledIsInstalledFirst(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	for program, want := range map[string]string{"no-such-program": "apt-get install -y engine", "sh": "start it"} {
-		e := engine{brand: brand{start: "start it", host: func() string { return absent }, program: program, packaged: "engine"}, host: absent}
-		if got := e.fix(e.unreachable(t.Context())); got != want {
+		e := engine{brand: brand{start: environment.Advice("start it"), host: func() string { return absent }, program: program, packaged: "engine"}, host: absent}
+		if got := e.fix(e.unreachable(t.Context())).String(); got != want {
 			t.Errorf("%s: %q, not %q", program, got, want)
 		}
 	}
@@ -81,11 +81,11 @@ func TestAnOrdinaryUserStartsTheirOwnPodman(t *testing.T) {
 		{"another socket", "unix:///srv/podman.sock", "/run/user/1000", 1000, "run as root (sudo)"},
 	} {
 		e := engine{brand: thePodman, host: c.host}
-		if got := e.fixFor(syscall.EACCES, c.uid, c.session); got != c.want {
+		if got := e.fixFor(syscall.EACCES, c.uid, c.session).String(); got != c.want {
 			t.Errorf("%s: %q, not %q", c.name, got, c.want)
 		}
 	}
-	if got := (&engine{brand: thePodman, host: rootPodman}).fixFor(syscall.ENOENT, 1000, "/run/user/1000"); got != own {
+	if got := (&engine{brand: thePodman, host: rootPodman}).fixFor(syscall.ENOENT, 1000, "/run/user/1000").String(); got != own {
 		t.Errorf("no socket: %q", got)
 	}
 }
@@ -97,7 +97,7 @@ func TestAnAbsentEngineIsMissingWithTheCommandThatStartsIt(t *testing.T) {
 		options := registration.Options().(*Options)
 		options.Socket = absent
 		state, findings := environment.Check(t.Context(), kind, options)
-		if state != environment.Missing || !strings.Contains(findings[0].Fix, fix) || !strings.Contains(findings[0].Reason, "there is no socket") {
+		if state != environment.Missing || !strings.Contains(findings[0].Fix.String(), fix) || !strings.Contains(findings[0].Reason, "there is no socket") {
 			t.Errorf("%s: %s %+v", kind, state, findings)
 		}
 		if removed, err := (brand{kind: "engine", name: "engine", host: func() string { return absent }}).sweep(t.Context(), "/home", func(string) bool { return true }); err != nil || len(removed) > 0 {
@@ -132,7 +132,7 @@ func TestAnEngineWithoutPermissionIsNotReportedAsStopped(t *testing.T) {
 		defer syscall.Setfsuid(0)
 	}
 	f := theDocker.answers(t.Context(), "unix://"+path)
-	if f.State != environment.Missing || !strings.Contains(f.Reason, "no permission to use "+path) || !strings.Contains(f.Fix, "run as root") || strings.Contains(f.Fix, "start") {
+	if f.State != environment.Missing || !strings.Contains(f.Reason, "no permission to use "+path) || !strings.Contains(f.Fix.String(), "run as root") || strings.Contains(f.Fix.String(), "start") {
 		t.Errorf("got %+v", f)
 	}
 }

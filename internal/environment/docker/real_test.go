@@ -194,7 +194,7 @@ func TestAnUnknownRuntimeIsMissingWithTheLineThatAddsIt(t *testing.T) {
 	options.Runtime = "runsc-unheard-of"
 	state, findings := environment.Check(t.Context(), "docker", &options)
 	last := findings[len(findings)-1]
-	if state != environment.Missing || !strings.Contains(last.Fix, "daemon.json") || !strings.Contains(last.Fix, "--add-runtime runsc-unheard-of=") ||
+	if state != environment.Missing || !strings.Contains(last.Fix.String(), "daemon.json") || !strings.Contains(last.Fix.String(), "--add-runtime runsc-unheard-of=") ||
 		!strings.Contains(last.Reason, "only ") {
 		t.Errorf("%s %+v", state, last)
 	}

@@ -44,14 +44,14 @@ func requiresEngine(b brand, o Options) []environment.Requirement {
 	return list
 }
 
-func missing(fix, reason string, args ...any) environment.Finding {
-	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: fix}
+func missing(fix environment.Fix, reason string, args ...any) environment.Finding {
+	return environment.Lacks(fmt.Sprintf(reason, args...), fix)
 }
 
 func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	e, err := b.at(host)
 	if err != nil {
-		return missing("", "%v", err)
+		return missing(environment.Fix{}, "%v", err)
 	}
 	defer e.api.Close()
 	if err := e.unreachable(ctx); err != nil {
@@ -60,7 +60,7 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	if _, err := e.api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); errors.Is(err, context.DeadlineExceeded) {
 		return missing(e.fix(errSilent), "%v", e.explain("greeting it", err))
 	} else if err != nil {
-		return missing("install a release of the engine that speaks Docker API "+minAPIVersion+" or newer", "the %s at %s: %v", b.name, host, err)
+		return missing(environment.Advice("install a release of the engine that speaks Docker API "+minAPIVersion+" or newer"), "the %s at %s: %v", b.name, host, err)
 	}
 	info, err := e.info(ctx)
 	if err != nil {
@@ -102,11 +102,11 @@ func groups(info system.Info, rootless bool, f environment.Finding) environment.
 	case rootless && info.CgroupVersion != "2":
 		f.State = environment.Caveat
 		f.Reason += "; rootless on cgroup v1 it enforces no limits: a trial with limits fails"
-		f.Fix = "use an engine that runs as root, or a machine with cgroup v2 alone"
+		f.Fix = environment.Advice("use an engine that runs as root, or a machine with cgroup v2 alone")
 	case rootless:
 		f.State = environment.Caveat
 		f.Reason += "; rootless it limits only what systemd delegates to its user, by default memory and processes: a trial with other limits fails"
-		f.Fix = "for CPUs, cores and io: in /etc/systemd/system/user@.service.d/delegate.conf, below [Service], Delegate=cpu cpuset io memory pids; then systemctl daemon-reload, and log in again"
+		f.Fix = environment.Advice("for CPUs, cores and io: in /etc/systemd/system/user@.service.d/delegate.conf, below [Service], Delegate=cpu cpuset io memory pids; then systemctl daemon-reload, and log in again")
 	case info.CgroupDriver == "systemd":
 		f.Reason += ": containers are below system.slice, and get another share of a busy machine's CPUs than the cgroups that tare makes"
 	case info.CgroupDriver == "none":
@@ -120,7 +120,7 @@ func groups(info system.Info, rootless bool, f environment.Finding) environment.
 func (b brand) ask(ctx context.Context, host string, check func(system.Info) environment.Finding) environment.Finding {
 	e, err := b.at(host)
 	if err != nil {
-		return missing("", "%v", err)
+		return missing(environment.Fix{}, "%v", err)
 	}
 	defer e.api.Close()
 	info, err := e.info(ctx)
@@ -153,26 +153,29 @@ func (b brand) findRuntime(info system.Info, runtime string) environment.Finding
 }
 
 // addRuntime is how to add a runtime to an engine.
-func (b brand) addRuntime(runtime string) string {
+func (b brand) addRuntime(runtime string) environment.Fix {
 	path, err := exec.LookPath(runtime)
 	if err != nil {
 		path = "/usr/local/bin/" + runtime
 	}
-	hint := ""
+	var fix environment.Fix
 	if isRunsc(runtime) && err != nil {
-		hint = "; first " + oci.InstallRunsc
+		fix = oci.InstallRunsc
+		fix.Text = "; first " + fix.Text
 	}
 	if b.name == thePodman.name {
-		return fmt.Sprintf("add %s = [%q] below [engine.runtimes] in /etc/containers/containers.conf and restart the service%s", runtime, path, hint)
+		fix.Text = fmt.Sprintf("add %s = [%q] below [engine.runtimes] in /etc/containers/containers.conf and restart the service%s", runtime, path, fix.Text)
+		return fix
 	}
-	return fmt.Sprintf(`put {"runtimes": {%q: {"path": %q}}} into /etc/docker/daemon.json and run sudo systemctl restart docker (or start dockerd with --add-runtime %s=%s)%s`,
-		runtime, path, runtime, path, hint)
+	fix.Text = fmt.Sprintf(`put {"runtimes": {%q: {"path": %q}}} into /etc/docker/daemon.json and run sudo systemctl restart docker (or start dockerd with --add-runtime %s=%s)%s`,
+		runtime, path, runtime, path, fix.Text)
+	return fix
 }
 
 func (b brand) logs(ctx context.Context, host, driver string) environment.Finding {
 	return b.ask(ctx, host, func(info system.Info) environment.Finding {
 		if !slices.Contains(info.Plugins.Log, driver) {
-			return missing("choose a driver that it has", "the %s has no log driver %s, only %s", b.name, driver, strings.Join(info.Plugins.Log, ", "))
+			return missing(environment.Advice("choose a driver that it has"), "the %s has no log driver %s, only %s", b.name, driver, strings.Join(info.Plugins.Log, ", "))
 		}
 		return environment.Works("")
 	})

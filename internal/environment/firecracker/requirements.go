@@ -11,14 +11,14 @@ import (
 	"tare/internal/environment/support/microvm"
 )
 
-const fix = "put firecracker from its release archive on the PATH, or set the option program to its path; no distribution has a package"
+var fix = environment.Advice("put firecracker from its release archive on the PATH, or set the option program to its path; no distribution has a package")
 
 func requirements(o *Options) []environment.Requirement {
 	list := append(microvm.Requirements("Firecracker", &o.Options, fix),
 		environment.Requirement{What: "a static Firecracker, for the option jailer", Check: o.checkJail})
 	if o.Jailer != "" {
 		list = append(list, environment.Program("the program "+o.Jailer+", for the jail", o.Jailer,
-			"take it from the release archive of the same version of Firecracker"))
+			environment.Advice("take it from the release archive of the same version of Firecracker")))
 	}
 	return list
 }
@@ -39,7 +39,7 @@ func (o *Options) checkJail(context.Context) environment.Finding {
 	if o.Jailer == "" {
 		return environment.Works("not needed without this option; " + reason)
 	}
-	return environment.Lacks(reason, "use the firecracker of the release archive, build it for musl (cargo build --target "+musl+"), or leave jailer out")
+	return environment.Lacks(reason, environment.Advice("use the firecracker of the release archive, build it for musl (cargo build --target "+musl+"), or leave jailer out"))
 }
 
 const musl = "x86_64-unknown-linux-musl"

@@ -59,7 +59,7 @@ func TestAJailNeedsAStaticFirecracker(t *testing.T) {
 				continue
 			}
 			f := r.Check(t.Context())
-			if f.State != c.state || !strings.Contains(f.Reason, c.reason) || (f.State == environment.Missing) != strings.Contains(f.Fix, musl) {
+			if f.State != c.state || !strings.Contains(f.Reason, c.reason) || (f.State == environment.Missing) != strings.Contains(f.Fix.String(), musl) {
 				t.Errorf("%s: %+v", c.name, f)
 			}
 			c.state = ""

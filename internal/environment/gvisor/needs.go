@@ -17,7 +17,7 @@ func needs(o Options) (environment.Needs, error) {
 	}
 	program, err := environment.CopyProgram(name)
 	if err != nil {
-		return environment.Needs{}, fmt.Errorf("gVisor's program %s, to copy into the machine: %w; %s", name, err, oci.InstallRunsc)
+		return environment.Needs{}, fmt.Errorf("gVisor's program %s, to copy into the machine: %w; %s", name, err, oci.InstallRunsc.Text)
 	}
 	if o.Engine != "docker" {
 		return environment.Needs{Packages: []string{"iptables"}, Commands: []string{"iptables"}, Programs: []environment.CopiedProgram{program}}, nil

@@ -52,7 +52,7 @@ func TestAMissingRunscIsMissingWithTheCommandThatBuildsIt(t *testing.T) {
 	o := Options{Engine: "direct", Binary: filepath.Join(t.TempDir(), "runsc")}
 	list := requirements(o)
 	f := list[len(list)-1].Check(t.Context())
-	if f.State != environment.Missing || !strings.Contains(f.Fix, "install-runsc.sh") {
+	if f.State != environment.Missing || !strings.Contains(f.Fix.String(), "install-runsc.sh") {
 		t.Errorf("got %+v", f)
 	}
 }

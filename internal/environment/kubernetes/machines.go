@@ -132,13 +132,11 @@ func (o *Options) ofMachines(answers environment.Requirement, with func(func(con
 		What: "permission for KubeVirt's objects", Check: with(func(ctx context.Context, c *cluster) environment.Finding {
 			lacks, err := c.lacks(ctx, needed(m))
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error()}
+				return environment.Lacks(err.Error(), environment.Fix{})
 			}
 			if len(lacks) > 0 {
-				return environment.Finding{
-					State: environment.Missing, Reason: fmt.Sprintf("in %s the user may not: %s", c.name(), strings.Join(lacks, ", ")),
-					Fix: "kubectl apply -n " + c.Namespace + " -f deploy/kubernetes/role.yaml -f deploy/kubernetes/role-kubevirt.yaml, and a RoleBinding to the latter",
-				}
+				return environment.Lacks(fmt.Sprintf("in %s the user may not: %s", c.name(), strings.Join(lacks, ", ")),
+					environment.Advice("kubectl apply -n "+c.Namespace+" -f deploy/kubernetes/role.yaml -f deploy/kubernetes/role-kubevirt.yaml, and a RoleBinding to the latter"))
 			}
 			return environment.Finding{State: environment.Usable}
 		}),

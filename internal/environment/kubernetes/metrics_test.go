@@ -87,7 +87,7 @@ func TestAPodIsMeteredThroughTheMetricsAPI(t *testing.T) {
 	needs.LongForm(t, "windows of metrics-server take 15 seconds")
 	p := s.environment(t, func(o *Options) { o.Usage = "metrics" })
 	state, findings := environment.Check(t.Context(), kind, &p.options)
-	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.Fix, "role-metrics.yaml") {
+	if last := findings[len(findings)-1]; state != environment.Missing || !strings.Contains(last.Fix.String(), "role-metrics.yaml") {
 		t.Errorf("without the permission: %s, %+v", state, last)
 	}
 	kubectl(t, "", "apply", "-n", clustertest.Namespace, "-f", "../../../deploy/kubernetes/role-metrics.yaml")

@@ -34,7 +34,7 @@ func (o *Options) permissions() []permission {
 
 func requirements(o Options) []environment.Requirement {
 	missing := func(fix, format string, a ...any) environment.Finding {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(format, a...), Fix: fix}
+		return environment.Lacks(fmt.Sprintf(format, a...), environment.Advice(fix))
 	}
 	with := func(check func(context.Context, *cluster) environment.Finding) func(context.Context) environment.Finding {
 		return func(ctx context.Context) environment.Finding {
@@ -123,7 +123,7 @@ func (c *cluster) hasClass(ctx context.Context, name string) environment.Finding
 	class, err := c.classes.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("the cluster at %s has no RuntimeClass %s", c.Server, name), Fix: "kubectl get runtimeclasses"}
+		return environment.Lacks(fmt.Sprintf("the cluster at %s has no RuntimeClass %s", c.Server, name), environment.Advice("kubectl get runtimeclasses"))
 	case err != nil:
 		return environment.Finding{State: environment.Caveat, Reason: fmt.Sprintf("whether there is a RuntimeClass %s is not known: %v", name, err)}
 	}

@@ -42,31 +42,28 @@ func init() {
 
 func requirements(o *Options) []environment.Requirement {
 	l := lineTo(*o)
-	missing := func(err error, fix string) environment.Finding {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: fix}
-	}
 	return []environment.Requirement{
 		{What: "ssh, OpenSSH's client", Check: CheckSSH},
 		{What: "a machine to log in to", Check: func(context.Context) environment.Finding {
 			if o.SSH == "" {
-				return environment.Finding{State: environment.Missing, Reason: "a study names it", Fix: "in a study: {kind: machine, ssh: user@name}"}
+				return environment.Lacks("a study names it", environment.Advice("in a study: {kind: machine, ssh: user@name}"))
 			}
 			if err := o.Validate(); err != nil {
-				return missing(err, "name it in the study: {kind: machine, ssh: user@name}")
+				return environment.Lacks(err.Error(), environment.Advice("name it in the study: {kind: machine, ssh: user@name}"))
 			}
 			return environment.Finding{State: environment.Usable}
 		}},
 		{What: "a login over SSH, and tare started there", Check: func(ctx context.Context) environment.Finding {
 			s, err := l.session(ctx, nil)
 			if err != nil {
-				return missing(err, "")
+				return environment.Lacks(err.Error(), environment.Fix{})
 			}
 			return environment.Finding{State: environment.Usable, Reason: s.Host().Name()}
 		}},
 		{What: "the requirements of native, on the machine", Check: func(ctx context.Context) environment.Finding {
 			s, err := l.session(ctx, nil)
 			if err != nil {
-				return missing(err, "")
+				return environment.Lacks(err.Error(), environment.Fix{})
 			}
 			return there(ctx, s, o.Options)
 		}},
@@ -77,7 +74,7 @@ func requirements(o *Options) []environment.Requirement {
 func CheckSSH(context.Context) environment.Finding {
 	path, err := host.FindSSH()
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: host.InstallSSH}
+		return environment.Lacks(err.Error(), environment.Advice(host.InstallSSH))
 	}
 	return environment.Finding{State: environment.Usable, Reason: path}
 }
@@ -92,11 +89,11 @@ func there(ctx context.Context, s *remote.Session, o native.Options) environment
 			continue
 		}
 		reasons = append(reasons, strings.TrimSuffix(f.What+": "+f.Reason, ": "))
-		if f.Fix != "" {
-			fixes = append(fixes, f.Fix)
+		if !f.Fix.IsZero() {
+			fixes = append(fixes, f.Fix.String())
 		}
 	}
-	sum.Reason, sum.Fix = strings.Join(reasons, "; "), strings.Join(fixes, "; ")
+	sum.Reason, sum.Fix = strings.Join(reasons, "; "), environment.Advice(strings.Join(fixes, "; "))
 	return sum
 }
 

@@ -75,8 +75,8 @@ func mappedRequirements(o *Options) []environment.Requirement {
 	} {
 		if privileged.asked {
 			list = append(list, environment.Requirement{What: "root, for " + privileged.option, Check: func(context.Context) environment.Finding {
-				return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("this process runs as user %d, and %s", os.Geteuid(), privileged.why),
-					Fix: "run tare as root (sudo), or leave this option out"}
+				return environment.Lacks(fmt.Sprintf("this process runs as user %d, and %s", os.Geteuid(), privileged.why),
+					environment.AsRoot("run tare as root (sudo), or leave this option out"))
 			}})
 		}
 	}
@@ -89,11 +89,11 @@ func checkNamespace(context.Context) environment.Finding {
 	if err == nil {
 		return environment.Finding{State: environment.Usable, Reason: "programs have the rights of this user, and not those of root"}
 	}
-	found := environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "run tare as root (sudo)"}
+	fix := environment.AsRoot("")
 	if setting := userns.Forbidden(); setting != "" {
-		found.Fix = "sudo sysctl -w " + setting + ", or " + found.Fix
+		fix.Text = "sudo sysctl -w " + setting + ", or " + fix.Text
 	}
-	return found
+	return environment.Lacks(err.Error(), fix)
 }
 
 func checkIDs(context.Context) environment.Finding {
@@ -104,7 +104,7 @@ func checkIDs(context.Context) environment.Finding {
 	return environment.Finding{
 		State:  environment.Caveat,
 		Reason: ids.Alone + ": the image's files all belong to this user, and a server that changes its user fails",
-		Fix:    fmt.Sprintf("sudo apt-get install -y uidmap; sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", userName()),
+		Fix:    environment.Advice("sudo apt-get install -y uidmap; sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 " + userName()),
 	}
 }
 

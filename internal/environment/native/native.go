@@ -40,7 +40,7 @@ func requirements(o *Options) []environment.Requirement {
 	}
 	list := childprocess.Requires()
 	if o.Network == "nat" {
-		list = append(list, environment.Program("iptables, for NAT", virtnet.Masquerader, "apt-get install -y iptables"))
+		list = append(list, environment.Program("iptables, for NAT", virtnet.Masquerader, environment.Install("iptables")))
 	}
 	if blockdevice.Named(o.Data) {
 		list = append(list, blockdevice.Requirement(o.Data))

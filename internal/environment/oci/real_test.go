@@ -289,7 +289,7 @@ func TestAMissingProgramIsReportedWithTheInstallCommand(t *testing.T) {
 		o := Default()
 		o.Runtime = runtime
 		f := Requirements(&o)[1].Check(t.Context())
-		if f.State != environment.Missing || !strings.Contains(f.Fix, fix) {
+		if f.State != environment.Missing || !strings.Contains(f.Fix.String(), fix) {
 			t.Errorf("%s: %+v", runtime, f)
 		}
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), fix) {
@@ -297,7 +297,7 @@ func TestAMissingProgramIsReportedWithTheInstallCommand(t *testing.T) {
 		}
 	}
 	f := CheckRunsc("/bin/sh")
-	if f.State == environment.Missing && (!strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Fix, "CGO_ENABLED=0")) {
+	if f.State == environment.Missing && (!strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Fix.String(), "CGO_ENABLED=0")) {
 		t.Errorf("%+v", f)
 	}
 }

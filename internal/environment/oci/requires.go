@@ -19,31 +19,32 @@ import (
 
 // InstallRunsc is how to install gVisor's runsc, with a package of tare and with its
 // sources. Distributions have old releases, or none.
-const InstallRunsc = "install a current runsc as https://gvisor.dev/docs/user_guide/install/ says; with tare's sources: scripts/install-runsc.sh /usr/local/bin"
+var InstallRunsc = environment.Fix{Code: environment.FixScript, Program: "runsc", Script: "scripts/install-runsc.sh", Arguments: "/usr/local/bin",
+	Text: "install a current runsc as https://gvisor.dev/docs/user_guide/install/ says; with tare's sources: scripts/install-runsc.sh /usr/local/bin"}
 
 // install is how to install a runtime.
-func install(o *Options) string {
+func install(o *Options) environment.Fix {
 	switch o.family() {
 	case "runsc":
 		return InstallRunsc
 	case "crun":
-		return "apt-get install -y crun"
+		return environment.Install("crun")
 	case "kata":
-		return "no distribution has its command line: see https://katacontainers.io"
+		return environment.Advice("no distribution has its command line: see https://katacontainers.io")
 	case "youki":
-		return "no distribution has it: see https://github.com/youki-dev/youki/releases"
+		return environment.Advice("no distribution has it: see https://github.com/youki-dev/youki/releases")
 	}
-	return "apt-get install -y runc"
+	return environment.Install("runc")
 }
 
-func missing(fix, reason string, args ...any) environment.Finding {
-	return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf(reason, args...), Fix: fix}
+func missing(fix environment.Fix, reason string, args ...any) environment.Finding {
+	return environment.Lacks(fmt.Sprintf(reason, args...), fix)
 }
 
 // Requirements lists what must hold for these options.
 func Requirements(o *Options) []environment.Requirement {
 	list := []environment.Requirement{
-		environment.Root("root, to run an OCI runtime", "run tare as root (sudo)"),
+		environment.Root("root, to run an OCI runtime", environment.AsRoot("")),
 		{What: "the OCI runtime " + o.Runtime, Check: func(ctx context.Context) environment.Finding { return checkRuntime(ctx, o) }},
 	}
 	if o.Namespaces.Time {
@@ -56,7 +57,7 @@ func Requirements(o *Options) []environment.Requirement {
 		list = append(list, environment.Requirement{
 			What: "the seccomp profile " + o.Seccomp,
 			Check: func(context.Context) environment.Finding {
-				return environment.Tested(checkProfile(o.Seccomp), "name a profile in Docker's format, or default")
+				return environment.Tested(checkProfile(o.Seccomp), environment.Advice("name a profile in Docker's format, or default"))
 			},
 		})
 	}
@@ -64,14 +65,14 @@ func Requirements(o *Options) []environment.Requirement {
 		list = append(list, blockdevice.Requirement(o.Data))
 	}
 	if o.Network == "user" {
-		list = append(list, environment.Program(slirp+", the user-mode network", slirp, "apt-get install -y slirp4netns"),
+		list = append(list, environment.Program(slirp+", the user-mode network", slirp, environment.Install("slirp4netns")),
 			environment.Requirement{What: "taps, for " + slirp, Check: func(context.Context) environment.Finding {
 				_, err := os.Stat("/dev/net/tun")
-				return environment.Tested(err, "modprobe tun")
+				return environment.Tested(err, environment.Run("modprobe tun"))
 			}})
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Program("iptables, which adds the NAT rule", virtnet.Masquerader, "apt-get install -y iptables"))
+		list = append(list, environment.Program("iptables, which adds the NAT rule", virtnet.Masquerader, environment.Install("iptables")))
 	}
 	return list
 }
@@ -86,7 +87,7 @@ func checkRuntime(ctx context.Context, o *Options) environment.Finding {
 		return CheckRunsc(path)
 	case "kata":
 		if exec.CommandContext(ctx, path, "run", "--help").Run() != nil {
-			return missing("run Kata Containers 2 and newer through an engine: kind: docker with a runtime of that name",
+			return missing(environment.Advice("run Kata Containers 2 and newer through an engine: kind: docker with a runtime of that name"),
 				"%s has no command run: since release 2 Kata Containers is a shim of containerd and runs no bundle", path)
 		}
 	}
@@ -97,7 +98,7 @@ func checkRuntime(ctx context.Context, o *Options) environment.Finding {
 // time namespaces.
 func checkTime(ctx context.Context, o *Options) environment.Finding {
 	if o.gvisor() {
-		return missing("namespaces: {time: false}", "gVisor has no time namespaces")
+		return missing(environment.Advice("namespaces: {time: false}"), "gVisor has no time namespaces")
 	}
 	var features struct {
 		Linux struct {
@@ -109,7 +110,7 @@ func checkTime(ctx context.Context, o *Options) environment.Finding {
 		err = json.Unmarshal(text, &features)
 	}
 	if err != nil || !slices.Contains(features.Linux.Namespaces, "time") {
-		return missing("install runc 1.2, crun 1.9 or newer, or write namespaces: {time: false}",
+		return missing(environment.Advice("install runc 1.2, crun 1.9 or newer, or write namespaces: {time: false}"),
 			"%s %s does not list time among its namespaces", o.Runtime, Version(ctx, o.Runtime))
 	}
 	return environment.Finding{State: environment.Usable}
@@ -125,7 +126,9 @@ func CheckRunsc(path string) environment.Finding {
 	defer program.Close()
 	for _, part := range program.Progs {
 		if part.Type == elf.PT_INTERP {
-			return missing("it has to be built with CGO_ENABLED=0: "+InstallRunsc,
+			fix := InstallRunsc
+			fix.Text = "it has to be built with CGO_ENABLED=0: " + fix.Text
+			return missing(fix,
 				"%s is linked dynamically, and the sandbox cannot execute it again from within its empty root (\"cannot read client sync file\")", path)
 		}
 	}

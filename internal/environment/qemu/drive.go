@@ -106,9 +106,8 @@ func checkRing(context.Context) environment.Finding {
 	var parameters [120]byte // struct io_uring_params
 	fd, err := ring(&parameters)
 	if err != nil {
-		return environment.Finding{State: environment.Missing,
-			Reason: fmt.Sprintf("io_uring_setup: %v", err),
-			Fix:    "sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that lets io_uring through; or aio: threads in the study"}
+		return environment.Lacks(fmt.Sprintf("io_uring_setup: %v", err),
+			environment.Advice("sysctl kernel.io_uring_disabled=0; in a container, a seccomp profile that lets io_uring through; or aio: threads in the study"))
 	}
 	unix.Close(fd)
 	return environment.Finding{State: environment.Usable}

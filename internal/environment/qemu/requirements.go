@@ -19,19 +19,19 @@ import (
 // options that are used here.
 const minVersion = 6
 
-const install = "apt-get install -y qemu-system-x86 qemu-utils"
+var install = environment.Install("qemu-system-x86", "qemu-utils")
 
 func requirements(o *Options) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
-		environment.Root("root, for cgroups", "sudo tare ..."),
+		environment.Root("root, for cgroups", environment.AsRoot("sudo tare ...")),
 		{What: fmt.Sprintf("%s, version %d or newer", program, minVersion), Check: checkQEMU},
 		environment.Program("qemu-img, for a fresh root disk", "qemu-img", install),
-		environment.Program("mke2fs, for a fresh data disk", "mke2fs", "apt-get install -y e2fsprogs"),
+		environment.Program("mke2fs, for a fresh data disk", "mke2fs", environment.Install("e2fsprogs")),
 		{What: "KVM at hardware speed", Check: o.checkKVM},
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Program("iptables, for NAT", virtnet.Masquerader, "apt-get install -y iptables"))
+		list = append(list, environment.Program("iptables, for NAT", virtnet.Masquerader, environment.Install("iptables")))
 	}
 	for _, d := range o.drives() {
 		if d.form == deviceForm {
@@ -48,9 +48,9 @@ func checkQEMU(ctx context.Context) environment.Finding {
 	v, err := version(ctx)
 	switch {
 	case err != nil:
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: install}
+		return environment.Lacks(err.Error(), install)
 	case v.major < minVersion:
-		return environment.Finding{State: environment.Missing, Reason: "QEMU is " + v.text, Fix: install}
+		return environment.Lacks("QEMU is "+v.text, install)
 	}
 	return environment.Finding{State: environment.Usable, Reason: "QEMU " + v.text}
 }
@@ -66,7 +66,7 @@ func (o *Options) checkKVM(ctx context.Context) environment.Finding {
 	case r.Usable:
 		return environment.Finding{State: environment.Usable, Reason: r.Reason}
 	case o.Accel == "kvm":
-		return environment.Finding{State: environment.Missing, Reason: r.Reason, Fix: "accel: auto in the study, for software emulation"}
+		return environment.Lacks(r.Reason, environment.Advice("accel: auto in the study, for software emulation"))
 	}
 	return environment.Finding{State: environment.Caveat, Reason: "software emulation (tcg): " + r.Reason}
 }

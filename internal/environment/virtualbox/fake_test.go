@@ -145,11 +145,11 @@ func TestAWarningAboveTheVersionIsAMissingModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := client{Program: file}.check(t.Context())
-	if f.State != "missing" || !strings.Contains(f.Reason, "/dev/vboxdrv does not exist") || !strings.Contains(f.Fix, "vboxconfig") {
+	if f.State != "missing" || !strings.Contains(f.Reason, "/dev/vboxdrv does not exist") || !strings.Contains(f.Fix.String(), "vboxconfig") {
 		t.Errorf("%+v", f)
 	}
 	f = client{Program: filepath.Join(t.TempDir(), "VBoxManage")}.check(t.Context())
-	if f.State != "missing" || !strings.Contains(f.Fix, "install VirtualBox") {
+	if f.State != "missing" || !strings.Contains(f.Fix.String(), "install VirtualBox") {
 		t.Errorf("%+v", f)
 	}
 }

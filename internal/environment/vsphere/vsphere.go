@@ -117,7 +117,7 @@ func requirements(o Options) []environment.Requirement {
 	return append([]environment.Requirement{
 		{What: "a vCenter or ESXi host to log in to", Check: func(context.Context) environment.Finding {
 			if o.URL == "" {
-				return environment.Finding{State: environment.Missing, Reason: "a study names it", Fix: "in a study: {kind: vsphere, url: https://vcenter.example.org, account: ..., template: ...}, and the password in $" + o.PasswordEnv}
+				return environment.Lacks("a study names it", environment.Advice("in a study: {kind: vsphere, url: https://vcenter.example.org, account: ..., template: ...}, and the password in $"+o.PasswordEnv))
 			}
 			return environment.Finding{State: environment.Usable, Reason: o.Account + " at " + o.URL}
 		}},
@@ -126,7 +126,7 @@ func requirements(o Options) []environment.Requirement {
 			defer s.center.close()
 			version, err := s.version(ctx)
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: o.fix(err)}
+				return environment.Lacks(err.Error(), environment.Advice(o.fix(err)))
 			}
 			return environment.Finding{State: environment.Usable, Reason: version}
 		}},

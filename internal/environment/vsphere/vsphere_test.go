@@ -123,10 +123,10 @@ func TestAServerThatRejectsTheLoginIsReportedWithTheFix(t *testing.T) {
 			c.change(&changed)
 			state, findings := environment.Check(t.Context(), kind, &changed)
 			last := findings[len(findings)-1]
-			if state != environment.Missing || !strings.Contains(last.Reason, c.reason) || !strings.Contains(last.Fix, c.fix) {
+			if state != environment.Missing || !strings.Contains(last.Reason, c.reason) || !strings.Contains(last.Fix.String(), c.fix) {
 				t.Errorf("%s, %+v", state, last)
 			}
-			if strings.Contains(last.Reason+last.Fix, vspheretest.Password) {
+			if strings.Contains(last.Reason+last.Fix.String(), vspheretest.Password) {
 				t.Errorf("it tells the password: %+v", last)
 			}
 		})

@@ -14,6 +14,7 @@ package cgroup
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -129,7 +130,7 @@ func treeOf(mounts []*mountinfo.Info) (*Tree, error) {
 		}
 	}
 	if t.unified == "" && len(t.v1) == 0 {
-		return nil, fmt.Errorf("no cgroup hierarchy is mounted: mount one with `mount -t cgroup2 none /sys/fs/cgroup`")
+		return nil, errors.New("no cgroup hierarchy is mounted")
 	}
 	return t, nil
 }

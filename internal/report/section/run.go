@@ -84,7 +84,7 @@ func environments(v *model.Report, o Options) Section {
 	}
 	t = &Table{Columns: []Column{column("state"), key("what"), prose("findings"), prose("fix")}}
 	for _, f := range v.Manifest.Noise {
-		t.Rows = append(t.Rows, Line(Cell{{Text: string(f.State), Class: "state-" + string(f.State)}}, f.What, f.Reason, f.Fix))
+		t.Rows = append(t.Rows, Line(Cell{{Text: string(f.State), Class: "state-" + string(f.State)}}, f.What, f.Reason, f.Fix.String()))
 	}
 	s.Parts = append(s.Parts, Part{Title: "Sources of noise on this machine", Table: t})
 	return s
@@ -112,8 +112,8 @@ func findings(all []host.Finding) (cell Cell) {
 			what += ": " + f.Reason
 		}
 		cell = append(cell, Text{Text: what, Break: true})
-		if f.Fix != "" {
-			cell = append(cell, Text{Text: "fix: ", Style: Quiet, Break: true}, Text{Text: f.Fix, Style: Code})
+		if !f.Fix.IsZero() {
+			cell = append(cell, Text{Text: "fix: ", Style: Quiet, Break: true}, Text{Text: f.Fix.String(), Style: Code})
 		}
 	}
 	return cell

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +55,7 @@ func glance(ctx context.Context, kind string) Environment {
 		switch {
 		case f.State == environment.Missing:
 			e.State = environment.Missing
-			if Packages(f.Fix) == nil {
+			if f.Fix.Code != environment.FixInstall {
 				return e // later requirements depend on this one
 			}
 		case f.State == environment.Caveat && e.State == environment.Usable:
@@ -69,15 +68,4 @@ func glance(ctx context.Context, kind string) Environment {
 		}
 	}
 	return e
-}
-
-var installation = regexp.MustCompile(`^(?:sudo )?apt-get install (?:-y )?([a-z0-9][a-z0-9+.-]*(?: [a-z0-9][a-z0-9+.-]*)*)$`)
-
-// Packages are those that a fix installs, if it does nothing else; else nil.
-func Packages(fix string) []string {
-	match := installation.FindStringSubmatch(fix)
-	if match == nil {
-		return nil
-	}
-	return strings.Fields(match[1])
 }

@@ -35,7 +35,7 @@ func fine(what, reason string) environment.Finding {
 }
 
 func caveat(what, reason, fix string) environment.Finding {
-	return environment.Finding{State: environment.Caveat, What: what, Reason: reason, Fix: fix}
+	return environment.Finding{State: environment.Caveat, What: what, Reason: reason, Fix: environment.Advice(fix)}
 }
 
 func frequency(root string) environment.Finding {

@@ -62,7 +62,7 @@ func quickManifest(began time.Time) rundir.Manifest {
 	return rundir.Manifest{Format: 1, Run: "quick-20261121-014500", Tare: "0.1.0", Command: []string{"tare", "run", "quick", "--budget", "8m"}, Created: began,
 		Machine: rundir.Machine{Kernel: "6.1.0-28-amd64", Distribution: "Debian GNU/Linux 12 (bookworm)", CPU: "Intel(R) Xeon(R) Processor @ 2.60GHz", Cores: 2, Memory: 24 * quantity.GiB, Cgroups: "hybrid", Virtualised: "kvm"},
 		Noise: []environment.Finding{
-			{State: environment.Caveat, What: "a quiet machine", Reason: "PSI cpu was 38 over the last minute: something waited for a CPU in 38% of the time", Fix: "stop what else runs here, or give more blocks"},
+			{State: environment.Caveat, What: "a quiet machine", Reason: "PSI cpu was 38 over the last minute: something waited for a CPU in 38% of the time", Fix: environment.Advice("stop what else runs here, or give more blocks")},
 			{State: environment.Caveat, What: "a fixed clock frequency", Reason: "no cpufreq here: the hypervisor decides"},
 			{State: environment.Usable, What: "swap is off"},
 		},
@@ -72,10 +72,10 @@ func quickManifest(began time.Time) rundir.Manifest {
 			"docker": {State: environment.Usable, Versions: map[string]string{"dockerd": "20.10.24", "containerd": "1.6.20", "runc": "1.1.5"}},
 			"gvisor": {State: environment.Usable, Versions: map[string]string{"runsc": "v0.0.0-20260905035102-160fafc42237"}, Notes: []string{"the memory limit is kept by the sandbox, not by the kernel inside it"}},
 			"vm": {State: environment.Caveat, Label: "tcg", Versions: map[string]string{"qemu": "7.2.9", "guest kernel": "6.1.0-28-cloud-amd64"},
-				Findings: []environment.Finding{{State: environment.Caveat, What: "hardware virtualisation", Reason: "/dev/kvm answers, but a counted loop ran 2.1 million instructions a second: the guest is interpreted", Fix: "run on a machine with VT-x or AMD-V, or with nested virtualisation"}}},
+				Findings: []environment.Finding{{State: environment.Caveat, What: "hardware virtualisation", Reason: "/dev/kvm answers, but a counted loop ran 2.1 million instructions a second: the guest is interpreted", Fix: environment.Advice("run on a machine with VT-x or AMD-V, or with nested virtualisation")}}},
 			"podman": {State: environment.Missing, Findings: []environment.Finding{
 				{State: environment.Usable, What: "the podman program"},
-				{State: environment.Missing, What: "an OCI runtime that starts here", Reason: "crun 1.8.1 refuses the hybrid cgroup hierarchy: \"cgroups in hybrid mode not supported\"", Fix: "apt-get install runc"}}},
+				{State: environment.Missing, What: "an OCI runtime that starts here", Reason: "crun 1.8.1 refuses the hybrid cgroup hierarchy: \"cgroups in hybrid mode not supported\"", Fix: environment.Advice("apt-get install runc")}}},
 		},
 		Sessions: []rundir.Session{{Started: began, Ended: began.Add(9 * time.Minute), Stopped: "all verdicts are reached"}},
 	}

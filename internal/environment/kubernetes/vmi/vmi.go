@@ -172,11 +172,11 @@ func Requirements(o hypervisor.Options, access func() (Access, error)) []environ
 				_, err = c.instances.List(ctx, metav1.ListOptions{Limit: 1})
 			}
 			if err != nil {
-				fix := ""
+				var fix environment.Fix
 				if apierrors.IsNotFound(err) {
-					fix = "install KubeVirt in the cluster, or use as: pod"
+					fix = environment.Advice("install KubeVirt in the cluster, or use as: pod")
 				}
-				return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("listing VirtualMachineInstances: %v", err), Fix: fix}
+				return environment.Lacks(fmt.Sprintf("listing VirtualMachineInstances: %v", err), fix)
 			}
 			return environment.Finding{State: environment.Usable, Reason: "kubevirt.io/v1 in namespace " + c.access.Namespace}
 		}},

@@ -45,7 +45,7 @@ func Valid(path string) error {
 // Requirement is for an environment that overwrites a device.
 func Requirement(path string) environment.Requirement {
 	return environment.Requirement{What: "the device " + path + ", unused, and blank or written by tare", Check: func(context.Context) environment.Finding {
-		return environment.Tested(Check(path), "")
+		return environment.Tested(Check(path), environment.Fix{})
 	}}
 }
 

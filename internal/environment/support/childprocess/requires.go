@@ -62,17 +62,19 @@ func tryGroup(tree *cgroup.Tree) (err error) {
 	return nil
 }
 
+// mountHierarchy is for a machine without any.
+var mountHierarchy = environment.Run("mount -t cgroup2 none /sys/fs/cgroup")
+
 func checkSubtree(context.Context) environment.Finding {
-	missing := environment.Finding{State: environment.Missing, Fix: "systemd-run --user --scope -p Delegate=yes tare ..., or run tare as root (sudo)"}
+	missing := environment.Lacks("", environment.AsRoot("systemd-run --user --scope -p Delegate=yes tare ..., or run tare as root (sudo)"))
 	tree, err := cgroup.Host()
 	if err != nil {
-		missing.Reason = err.Error()
-		return missing
+		return environment.Lacks(err.Error(), mountHierarchy)
 	}
 	if err := tree.Writable(); err != nil {
 		missing.Reason = err.Error()
 		if tree.Mode() == "v1" {
-			missing.Fix = "run tare as root (sudo): cgroup v1 delegates nothing, and there is no v2 hierarchy"
+			missing.Fix = environment.AsRoot("run tare as root (sudo): cgroup v1 delegates nothing, and there is no v2 hierarchy")
 		}
 		return missing
 	}
@@ -90,7 +92,7 @@ func checkSubtree(context.Context) environment.Finding {
 func checkDelegated(controller, limit string) environment.Finding {
 	tree, err := cgroup.Host()
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error()}
+		return environment.Lacks(err.Error(), mountHierarchy)
 	}
 	top, there := tree.Delegated()
 	if top == "" {
@@ -102,17 +104,17 @@ func checkDelegated(controller, limit string) environment.Finding {
 	found := environment.Finding{
 		State:  environment.Caveat,
 		Reason: fmt.Sprintf("it is not delegated to this user, so a trial with a limit of %s fails", limit),
-		Fix: "printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo install -D /dev/stdin /etc/systemd/system/user@.service.d/delegate.conf, " +
-			"sudo systemctl daemon-reload, and log in again; or run tare as root (sudo)",
+		Fix: environment.AsRoot("printf '[Service]\\nDelegate=cpu cpuset io memory pids\\n' | sudo install -D /dev/stdin /etc/systemd/system/user@.service.d/delegate.conf, " +
+			"sudo systemctl daemon-reload, and log in again; or run tare as root (sudo)"),
 	}
 	if tree.Mode() != "v2" {
-		found.Fix = "boot with systemd.unified_cgroup_hierarchy=1, or run tare as root (sudo): cgroup v1 delegates no controller"
+		found.Fix = environment.AsRoot("boot with systemd.unified_cgroup_hierarchy=1, or run tare as root (sudo): cgroup v1 delegates no controller")
 	}
 	return found
 }
 
 func checkRoot(context.Context) environment.Finding {
-	missing := environment.Finding{State: environment.Missing, Fix: "run tare as root (sudo)"}
+	missing := environment.Lacks("", environment.AsRoot(""))
 	if uid := unix.Geteuid(); uid != 0 {
 		missing.Reason = fmt.Sprintf("this process runs as user %d", uid)
 		return missing
@@ -126,7 +128,7 @@ func checkRoot(context.Context) environment.Finding {
 	for name, bit := range map[string]int{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT} {
 		if held[0].Effective&(1<<bit) == 0 {
 			missing.Reason = "root lacks " + name
-			missing.Fix = "run tare outside of this container, or start it with --privileged"
+			missing.Fix = environment.Advice("run tare outside of this container, or start it with --privileged")
 			return missing
 		}
 	}
@@ -136,13 +138,13 @@ func checkRoot(context.Context) environment.Finding {
 func checkCgroups(context.Context) environment.Finding {
 	tree, err := cgroup.Host()
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "mount -t cgroup2 none /sys/fs/cgroup"}
+		return environment.Lacks(err.Error(), mountHierarchy)
 	}
 	if err := tree.Writable(); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "mount -o remount,rw /sys/fs/cgroup"}
+		return environment.Lacks(err.Error(), environment.Run("mount -o remount,rw /sys/fs/cgroup"))
 	}
 	if err := tryGroup(tree); err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "run tare on the host, or where it may make cgroups and move processes into them"}
+		return environment.Lacks(err.Error(), environment.Advice("run tare on the host, or where it may make cgroups and move processes into them"))
 	}
 	return environment.Finding{State: environment.Usable, Reason: "cgroup " + tree.Mode()}
 }
@@ -150,7 +152,7 @@ func checkCgroups(context.Context) environment.Finding {
 func checkController(controller, limit string) environment.Finding {
 	tree, err := cgroup.Host()
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error()}
+		return environment.Lacks(err.Error(), mountHierarchy)
 	}
 	for _, c := range tree.Controllers() {
 		if c == controller {
@@ -160,6 +162,6 @@ func checkController(controller, limit string) environment.Finding {
 	return environment.Finding{
 		State:  environment.Caveat,
 		Reason: fmt.Sprintf("the kernel offers %s, so a trial with a limit of %s fails", strings.Join(tree.Controllers(), ", "), limit),
-		Fix:    fmt.Sprintf("add cgroup_enable=%s to the kernel's command line and restart the machine", controller),
+		Fix:    environment.Advice(fmt.Sprintf("add cgroup_enable=%s to the kernel's command line and restart the machine", controller)),
 	}
 }

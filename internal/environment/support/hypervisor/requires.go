@@ -32,7 +32,7 @@ func (o *Options) Requirements(open func(context.Context) (Hypervisor, func(), e
 		{What: "template " + o.Template, Check: func(ctx context.Context) environment.Finding {
 			h, shut, err := open(ctx)
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error()}
+				return environment.Lacks(err.Error(), environment.Fix{})
 			}
 			defer shut()
 			return o.checkTemplate(ctx, h)
@@ -43,10 +43,10 @@ func (o *Options) Requirements(open func(context.Context) (Hypervisor, func(), e
 func (o *Options) checkTemplate(ctx context.Context, h Hypervisor) environment.Finding {
 	s, err := h.State(ctx, o.Template)
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "create the VM, or name another one as template: in the study"}
+		return environment.Lacks(err.Error(), environment.Advice("create the VM, or name another one as template: in the study"))
 	}
 	if !o.own() && s.On {
-		return environment.Finding{State: environment.Missing, Reason: fmt.Sprintf("it is %s, and mode: %s requires a VM that is powered off", s.Word, o.Mode), Fix: "power it off, or mode: linked"}
+		return environment.Lacks(fmt.Sprintf("it is %s, and mode: %s requires a VM that is powered off", s.Word, o.Mode), environment.Advice("power it off, or mode: linked"))
 	}
 	return environment.Finding{State: environment.Usable, Reason: fmt.Sprintf("%s, %d CPUs, %s", s.Word, s.CPUs, s.Memory)}
 }
@@ -61,13 +61,13 @@ func (o *Options) checkKey(context.Context) environment.Finding {
 		home, _ := os.UserHomeDir()
 		file = filepath.Join(home, ".ssh", "known_hosts")
 	}
-	fix := fmt.Sprintf("log in to the template once and copy its /etc/ssh/ssh_host_ed25519_key.pub into host_key, or into a known_hosts file after the name %s", o.alias())
+	fix := environment.Advice("log in to the template once and copy its /etc/ssh/ssh_host_ed25519_key.pub into host_key, or into a known_hosts file after the name " + o.alias())
 	if knows(file, o.alias()) {
 		return environment.Finding{State: environment.Usable, Reason: o.alias() + " in " + file}
 	}
 	reason := fmt.Sprintf("%s has no key of %s", file, o.alias())
 	if given {
-		return environment.Finding{State: environment.Missing, Reason: reason, Fix: fix}
+		return environment.Lacks(reason, fix)
 	}
 	return environment.Finding{State: environment.Caveat, Reason: reason + "; ssh_config may name another file", Fix: fix}
 }

@@ -210,8 +210,8 @@ func TestAVersionIsTheFirstLineThatTheProgramPrints(t *testing.T) {
 func TestTheRequirementsSayWhatIsMissing(t *testing.T) {
 	o := Defaults("no-such-vmm")
 	o.Network = "nat"
-	list := Requirements("A VMM", &o, "get it")
-	if f := list[3].Check(context.Background()); f.Fix != "get it" || f.Reason != "no-such-vmm is not on the PATH" {
+	list := Requirements("A VMM", &o, environment.Advice("get it"))
+	if f := list[3].Check(context.Background()); f.Fix.String() != "get it" || f.Reason != "no-such-vmm is not on the PATH" {
 		t.Errorf("%+v", f)
 	}
 	if len(list) != 7 {

@@ -13,26 +13,26 @@ import (
 )
 
 // Requirements of a microVM kind; fix says how to install its program.
-func Requirements(name string, o *Options, fix string) []environment.Requirement {
+func Requirements(name string, o *Options, fix environment.Fix) []environment.Requirement {
 	list := []environment.Requirement{
 		{What: "an x86-64 host", Check: vmm.CheckProcessor},
-		environment.Root("root, for cgroups", "sudo tare ..."),
+		environment.Root("root, for cgroups", environment.AsRoot("sudo tare ...")),
 		// Checked before the program, which is useless without KVM.
 		{What: "KVM at hardware speed", Check: func(ctx context.Context) environment.Finding { return checkKVM(ctx, name, o) }},
 		{What: "the program " + o.Program, Check: func(ctx context.Context) environment.Finding {
 			version, err := Version(ctx, o.Program)
 			if err != nil {
-				return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: fix}
+				return environment.Lacks(err.Error(), fix)
 			}
 			return environment.Finding{State: environment.Usable, Reason: version}
 		}},
-		environment.Program("mke2fs, for a fresh data disk", "mke2fs", "apt-get install -y e2fsprogs"),
+		environment.Program("mke2fs, for a fresh data disk", "mke2fs", environment.Install("e2fsprogs")),
 	}
 	if o.Network != "none" {
 		list = append(list, environment.Requirement{What: "taps, for the network", Check: checkTap})
 	}
 	if o.Network == "nat" {
-		list = append(list, environment.Program("iptables, for address translation", virtnet.Masquerader, "apt-get install -y iptables"))
+		list = append(list, environment.Program("iptables, for address translation", virtnet.Masquerader, environment.Install("iptables")))
 	}
 	return list
 }
@@ -45,7 +45,7 @@ func checkKVM(ctx context.Context, name string, o *Options) environment.Finding 
 		if _, err := Version(ctx, o.Program); err != nil {
 			r.Reason += "; and " + err.Error()
 		}
-		return environment.Finding{State: environment.Missing, Reason: r.Reason, Fix: "use a host with working KVM; " + name + " has no software emulation (kind qemu has)"}
+		return environment.Lacks(r.Reason, environment.Advice("use a host with working KVM; "+name+" has no software emulation (kind qemu has)"))
 	}
 	return environment.Finding{State: environment.Usable, Reason: r.Reason}
 }
@@ -54,7 +54,7 @@ func checkTap(context.Context) environment.Finding {
 	const device = "/dev/net/tun"
 	f, err := os.OpenFile(device, os.O_RDWR, 0)
 	if err != nil {
-		return environment.Finding{State: environment.Missing, Reason: err.Error(), Fix: "modprobe tun"}
+		return environment.Lacks(err.Error(), environment.Run("modprobe tun"))
 	}
 	f.Close()
 	return environment.Finding{State: environment.Usable, Reason: device}

@@ -21,7 +21,7 @@ func Supported() bool { return runtime.GOARCH == "amd64" }
 // CheckProcessor checks the host's architecture.
 func CheckProcessor(context.Context) environment.Finding {
 	if !Supported() {
-		return environment.Lacks("this host's architecture is "+runtime.GOARCH, "")
+		return environment.Lacks("this host's architecture is "+runtime.GOARCH, environment.Fix{})
 	}
 	return environment.Works("")
 }
