@@ -40,15 +40,15 @@ type driven struct {
 // The two servers with the most system calls per operation, which a sampler that
 // reads /proc affects most.
 var drivenBy = []driven{
-	{"redis", []string{"redis-server", "--bind", "127.0.0.1", "--port", "16379", "--save", "", "--appendonly", "no"},
-		agent.Probe{TCP: "127.0.0.1:16379", Timeout: time.Minute},
-		[]string{"redis-benchmark", "-p", "16379", "-c", "50", "-t", "get", "-n", "30000", "--csv"},
+	{"redis", []string{"redis-server", "--bind", "127.0.0.1", "--port", "13379", "--save", "", "--appendonly", "no"},
+		agent.Probe{TCP: "127.0.0.1:13379", Timeout: time.Minute},
+		[]string{"redis-benchmark", "-p", "13379", "-c", "50", "-t", "get", "-n", "30000", "--csv"},
 		regexp.MustCompile(`"GET","([0-9.]+)"`), 300},
 	{"nginx", []string{"sh", "-c", `mkdir -p /data/www && head -c 1024 /dev/zero | tr '\0' x > /data/www/index.html &&
-		printf 'user root; pid /data/pid; error_log stderr error; events {} http { access_log off; server { listen 127.0.0.1:18080; root /data/www; } }' > /data/nginx.conf &&
+		printf 'user root; pid /data/pid; error_log stderr error; events {} http { access_log off; server { listen 127.0.0.1:13080; root /data/www; } }' > /data/nginx.conf &&
 		exec nginx -c /data/nginx.conf -g 'daemon off;'`},
-		agent.Probe{TCP: "127.0.0.1:18080", Timeout: time.Minute},
-		[]string{"wrk", "-t1", "-c16", "-d1s", "http://127.0.0.1:18080/"},
+		agent.Probe{TCP: "127.0.0.1:13080", Timeout: time.Minute},
+		[]string{"wrk", "-t1", "-c16", "-d1s", "http://127.0.0.1:13080/"},
 		regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`), 150},
 }
 

@@ -8,9 +8,9 @@ import (
 
 func TestAServerThatIsDrivenFromAnotherPlaceHasItsPortPublished(t *testing.T) {
 	for _, c := range []struct{ ports, workload, want string }{
-		{"[6379]", "{use: redis, place: {driver: host}}", "study.yaml:4:28: ports: workload redis listens on 16379, which is not among 6379"},
+		{"[6379]", "{use: redis, place: {driver: host}}", "study.yaml:4:28: ports: workload redis listens on 13379, which is not among 6379"},
 		{"[6379, 80]", "{use: redis, as: r, port: [6379, 7000], place: {driver: apart}}", "ports: workload r listens on 7000, which is not among 6379 and 80"},
-		{"[16379]", "{use: redis, place: {driver: host}}", ""},
+		{"[13379]", "{use: redis, place: {driver: host}}", ""},
 		{"[6379]", "{use: redis, port: 6379, place: {driver: host}}", ""},
 		{"[6379]", "{use: redis}", ""}, // together: nobody outside asks
 		{"[]", "{use: redis, place: {driver: host}}", ""},
@@ -32,7 +32,7 @@ func TestAPortOfAnExcludedWorkloadIsNotPublished(t *testing.T) {
 	_, err := resolveText(t, `study: a
 environments:
   native: {}
-  d: {kind: docker, ports: [16379]}
+  d: {kind: docker, ports: [13379]}
 workloads:
   - {use: redis, place: {driver: host}}
   - {use: nginx, place: {driver: host}}

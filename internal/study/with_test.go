@@ -30,7 +30,7 @@ scales:
 	}
 	check(t, "what nginx runs with", got, []string{"native 1 /data/nginx/access.log 2", "native 16 /data/nginx/access.log 2",
 		"docker 1 /dev/stdout 1", "docker 16 /dev/stdout 1", "plain 1 off 1", "plain 16 off 1"})
-	check(t, "another workload", plan.Environments[0].Parameters("redis", plan.Workloads[1].Levels[0])["port"], "16379")
+	check(t, "another workload", plan.Environments[0].Parameters("redis", plan.Workloads[1].Levels[0])["port"], "13379")
 	small, err := resolveText(t, text, Overrides{Scale: "small"})
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func probedPortText(probe agent.Probe) (text string) {
 	return text
 }
 
-// String lists the ports of a role: "16379", "8080 and 8443".
+// String lists the ports of a role: "13379", "8080 and 8443".
 func (r ExposedRole) String() string {
 	return strings.Join(lists.Map(r.Ports, func(port int) string { return fmt.Sprint(port) }), " and ")
 }

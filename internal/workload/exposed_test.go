@@ -13,9 +13,9 @@ func TestAPackSaysAtWhichPortsItsServersAreReachedFromElsewhere(t *testing.T) {
 		want   string
 	}{
 		{"redis", nil, nil, "[]"},
-		{"redis", map[string]string{"driver": OnHost}, nil, "[{server [16379]}]"},
+		{"redis", map[string]string{"driver": OnHost}, nil, "[{server [13379]}]"},
 		{"redis", map[string]string{"driver": Apart}, map[string]string{"port": "7000"}, "[{server [7000]}]"},
-		{"redis", map[string]string{"server": Apart}, nil, "[{server [16379]}]"},
+		{"redis", map[string]string{"server": Apart}, nil, "[{server [13379]}]"},
 		{"mysql-oltp", map[string]string{"driver": OnHost}, map[string]string{"port": "7001"}, "[{database [7001]}]"},
 		// The database stands beside the web server, which alone asks it.
 		{"wordpress-ab", map[string]string{"driver": OnHost}, map[string]string{"port": "7001"}, "[{web [7001]}]"},

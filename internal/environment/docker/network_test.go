@@ -26,7 +26,7 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 		{"publish", []string{"6379"}, 1, ""},
 		{"publish", []string{"6379", "7000-7010"}, 12, ""},
 		{"bridge", nil, 0, ""},
-		{"publish", nil, 0, "such as ports: [16379]"},
+		{"publish", nil, 0, "such as ports: [13379]"},
 		{"bridge", []string{"6379"}, 0, "only network: publish publishes them, and network is bridge"},
 		{"publish", []string{"redis"}, 0, `"redis" is not a TCP port`},
 		{"publish", []string{"53/udp"}, 0, "is not a TCP port"},

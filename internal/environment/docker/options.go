@@ -22,7 +22,7 @@ type Options struct {
 	// address of the host), host or none.
 	Network string `yaml:"network" json:"network"`
 	// Ports are the TCP ports that network: publish publishes, each the same on
-	// both sides: 16379, or 7000-7010.
+	// both sides: 13379, or 7000-7010.
 	Ports []string `yaml:"ports" json:"ports,omitempty"`
 	// Log is the log driver. The agent's channel is the container's standard
 	// output, so with any other than none all that the workloads print goes

@@ -29,7 +29,7 @@ func (o *Options) ports() (list []wire.Port, err error) {
 		}
 		some, err := wire.ParsePortRange(text)
 		if err != nil || some.Proto() != wire.TCP {
-			wrong = append(wrong, fmt.Errorf("ports: %q is not a TCP port: write 16379, or 7000-7010 for several", text))
+			wrong = append(wrong, fmt.Errorf("ports: %q is not a TCP port: write 13379, or 7000-7010 for several", text))
 			continue
 		}
 		for port := range some.All() {
@@ -46,7 +46,7 @@ func (o *Options) ports() (list []wire.Port, err error) {
 		return nil, err
 	}
 	if o.Network == "publish" && len(list) == 0 {
-		return nil, errors.New("ports: network: publish needs the ports that the workload's servers listen at, such as ports: [16379]")
+		return nil, errors.New("ports: network: publish needs the ports that the workload's servers listen at, such as ports: [13379]")
 	}
 	if o.Network != "publish" && len(list) > 0 {
 		return nil, fmt.Errorf("ports: only network: publish publishes them, and network is %s", o.Network)

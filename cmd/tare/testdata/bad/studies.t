@@ -134,7 +134,7 @@ Keys and names
   [2]
   $ sed 's/{network: host}/{network: publish, ports: [80]}/; s/- use: redis/- {use: nginx, place: {driver: host}}/; s/^    clients.*//' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:37: ports: workload nginx listens on 18080, which is not among 80
+  tare: bad.yaml:6:37: ports: workload nginx listens on 13080, which is not among 80
   [2]
   $ sed 's/{network: host}/{inside: vm}/' good.yaml >bad.yaml
   $ tare run bad.yaml
