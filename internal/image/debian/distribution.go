@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,26 @@ func Host() (Distribution, error) {
 	if err != nil {
 		return Distribution{}, fmt.Errorf("the host's distribution is unknown: %w", err)
 	}
-	return parseRelease(string(text))
+	d, err := parseRelease(string(text))
+	if err != nil {
+		return d, err
+	}
+	return d, d.chooseSuite("/etc/apt")
+}
+
+// chooseSuite replaces the code name of the next release, which Debian's unstable has in
+// its os-release too, where apt's sources are of unstable.
+func (d *Distribution) chooseSuite(apt string) error {
+	all, err := readSources(apt)
+	named := func(names ...string) bool {
+		return slices.ContainsFunc(all, func(s aptSource) bool {
+			return slices.ContainsFunc(s.Suites, func(suite string) bool { return slices.Contains(names, suite) })
+		})
+	}
+	if d.ID == "debian" && named("sid", "unstable") && !named(d.Suite, "testing") {
+		d.Suite = "sid"
+	}
+	return err
 }
 
 func parseRelease(text string) (Distribution, error) {

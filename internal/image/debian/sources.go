@@ -89,8 +89,11 @@ func sourceOrigin(lists, uri, suite string) (string, bool) {
 }
 
 // codename replaces an alias such as "stable" with the release's name, if the
-// repository has it.
+// repository has it; unstable is always sid.
 func codename(lists, uri, suite, release string) string {
+	if suite == "unstable" {
+		return "sid"
+	}
 	if strings.HasPrefix(suite, release) {
 		return suite
 	}

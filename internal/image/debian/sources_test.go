@@ -176,3 +176,28 @@ func TestTheHostsDistribution(t *testing.T) {
 		t.Errorf("fedora: got %v", err)
 	}
 }
+
+// Unstable's os-release has the code name of the next release.
+func TestUnstableIsKnownByItsSources(t *testing.T) {
+	for sources, want := range map[string]string{
+		"deb http://a.example/debian sid main\n":                                           "sid",
+		"deb http://a.example/debian unstable main\n":                                      "sid",
+		"deb http://a.example/debian forky main\n":                                         "forky",
+		"deb http://a.example/debian testing main\ndeb http://a.example/debian sid main\n": "forky",
+	} {
+		apt := t.TempDir()
+		if err := os.WriteFile(filepath.Join(apt, "sources.list"), []byte(sources), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d, err := parseRelease("ID=debian\nPRETTY_NAME=\"Debian GNU/Linux forky/sid\"\nVERSION_CODENAME=forky\n")
+		if err == nil {
+			err = d.chooseSuite(apt)
+		}
+		if err != nil || d.Suite != want {
+			t.Errorf("%q: got %v, %v; want %s", sources, d, err, want)
+		}
+		if _, err := Sources(apt, t.TempDir(), d, d.Suite, nil); err != nil && want == "sid" {
+			t.Error(err)
+		}
+	}
+}
