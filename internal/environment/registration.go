@@ -53,6 +53,8 @@ type Capabilities struct {
 	Hosts bool
 	// Placed: the environments of the kind are Placed.
 	Placed bool
+	// OwnFiles: instances have the files of their machine, and need no image.
+	OwnFiles bool
 	// NoCores: instances cannot be restricted to cores by number, since others choose the
 	// machines that they run on.
 	NoCores bool

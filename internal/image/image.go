@@ -46,6 +46,12 @@ type Image struct {
 	ownKernel bool          // it boots with its own instead
 }
 
+// None stands for the image of instances with the files of their machine: it has no files,
+// and the environment variables of an image that is made.
+func None() *Image {
+	return &Image{Name: "none: the files of the machine", Env: recipe.Env, Dir: "/"}
+}
+
 // path returns the path of a file in the image's directory of the store.
 func (i *Image) path(name string) string {
 	return i.store.files.Path("images", hexOf(i.Digest), name)

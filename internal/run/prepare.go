@@ -117,6 +117,11 @@ func (e *execution) imageOfRun(ctx context.Context, store *image.Store, name, wh
 			return img, nil
 		}
 	}
+	if name == "" && source.Reference == "" && !needsImage(e.Plan) {
+		none := image.None()
+		e.run.Manifest.SetImage(name, rundir.ImageFacts{Name: none.Name})
+		return none, nil
+	}
 	img, err := imageFrom(ctx, store, source, func(line string) { e.say("%s: %s", what, line) })
 	if err != nil && was.Digest != "" && e.Options.Images != nil {
 		return nil, fmt.Errorf("the run has image %s, which is not here: %w; take it along with `tare pack --images`", was.Digest, err)
@@ -208,6 +213,15 @@ func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err erro
 		return fmt.Errorf("prepare the host for the roles that run there: %w", err)
 	}
 	return e.prepareImages(ctx, e.host, img, true, "host")
+}
+
+// needsImage reports whether anything in a plan runs in the image of all roles, and not in
+// the files of a machine.
+func needsImage(plan *study.Plan) bool {
+	return onHost(plan) || slices.ContainsFunc(plan.Environments, func(p study.Environment) bool {
+		options, err := p.Decode()
+		return err != nil || p.Inside != nil || !environment.CapabilitiesOf(p.Kind, options).OwnFiles
+	})
 }
 
 // onHost says whether any role of a plan runs on the host of its environment or on

@@ -28,10 +28,13 @@ const kindThere = "native"
 
 func init() {
 	environment.Register(environment.Registration{
-		Kind:     "machine",
-		About:    "processes of another machine, reached over SSH, in a cgroup and the image's root file system there",
-		Options:  func() any { return defaults() },
-		Parts:    environment.Parts{Switches: environment.InOrder("network")},
+		Kind:    "machine",
+		About:   "processes of another machine, reached over SSH, in a cgroup and the image's root file system there",
+		Options: func() any { return defaults() },
+		Parts:   environment.Parts{Switches: environment.InOrder("network")},
+		Capabilities: func(o any) environment.Capabilities {
+			return environment.Capabilities{OwnFiles: o.(*Options).RootFS == "host"}
+		},
 		Requires: func(options any) []environment.Requirement { return requirements(options.(*Options)) },
 		New:      func(o any) (environment.Environment, error) { return newMachine(*o.(*Options)), nil },
 		// Leftovers of a dead owner are on the other machine. They end with the

@@ -27,7 +27,8 @@ func init() {
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		New:      func(o any) (environment.Environment, error) { return &native{*o.(*Options)}, nil },
 		Capabilities: func(o any) environment.Capabilities {
-			return environment.Capabilities{Mounts: o.(*Options).RootFS != "host", WhyNoMounts: "with rootfs: host it has the files of this machine " +
+			host := o.(*Options).RootFS == "host"
+			return environment.Capabilities{OwnFiles: host, Mounts: !host, WhyNoMounts: "with rootfs: host it has the files of this machine " +
 				"at their own paths: name them by these, and leave the mount out"}
 		},
 		Parts: ladderParts,
