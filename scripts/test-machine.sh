@@ -49,6 +49,27 @@ settle() {
 	install -m 600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
 	install -d -m 700 -o 1000 -g 1000 "$root/home/user/.ssh"
 	install -m 600 -o 1000 -g 1000 "$folder/key.pub" "$root/home/user/.ssh/authorized_keys"
+	# The kernel rewrites its scheduler when the first virtual machine is made and when the
+	# last one ends; other emulated processors run into that now and then. Here there is
+	# one processor until a virtual machine is made, and that one stays.
+	printf '%s\n' '[Unit]' DefaultDependencies=no After=systemd-modules-load.service Before=sysinit.target \
+		'[Service]' Type=forking ExecStart=/usr/local/sbin/processors '[Install]' WantedBy=sysinit.target \
+		>"$root/etc/systemd/system/processors.service"
+	install -m 755 /dev/stdin "$root/usr/local/sbin/processors" <<'END'
+#!/usr/bin/perl
+use autodie;
+system "modprobe", "kvm_amd";
+open my $kvm, "+<", "/dev/kvm";
+ioctl $kvm, 0xAE01, 0; # KVM_CREATE_VM
+for my $file (glob "/sys/devices/system/cpu/cpu[1-9]*/online") {
+	open my $online, ">", $file;
+	print $online 1;
+	close $online;
+}
+fork and exit; # the child holds the machine
+sleep;
+END
+	chroot "$root" systemctl enable --quiet processors
 	mkdir "$root/share"
 	cp "$root"/boot/vmlinuz-* "$folder/vmlinuz"
 	cp "$root"/boot/initrd.img-* "$folder/initrd"
@@ -91,10 +112,10 @@ make_disk() {
 	root=$(mktemp -d /var/tmp/tare-machine-XXXXXX)
 	# shellcheck disable=SC2064 # this one
 	trap "rm -rf --one-file-system '$root'" EXIT
-	# A mirror may be behind. The initramfs has what leads to the disk, and no more:
-	# unpacking it takes time.
+	# Its mounts are its own: they end with it, whoever looks into them. A mirror may be
+	# behind. The initramfs has what leads to the disk, and no more: unpacking it takes time.
 	# shellcheck disable=SC2016 # of the hooks
-	mmdebstrap --quiet --variant=important --dpkgopt=force-unsafe-io --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
+	unshare --mount mmdebstrap --quiet --variant=important --dpkgopt=force-unsafe-io --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
 		--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d" && echo MODULES=list >"$1/etc/initramfs-tools/conf.d/list"' \
 		--essential-hook='printf "%s\n" virtio_pci virtio_blk ext4 >"$1/etc/initramfs-tools/modules"' \
 		"$suite" "$root" "deb $from $suite main"
@@ -125,7 +146,7 @@ boot() {
 	# The name says whose it is. Units start slowly where four processors are emulated.
 	qemu-system-x86_64 -name "$folder/key" -machine q35 -accel tcg,thread=multi -cpu max -smp 4 -m 6G \
 		-kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
-		-append "root=/dev/vda rw console=ttyS0 quiet mitigations=off systemd.default_timeout_start_sec=600" \
+		-append "root=/dev/vda rw console=ttyS0 quiet mitigations=off maxcpus=1 systemd.default_timeout_start_sec=600" \
 		-drive "file=$folder/run,if=none,id=d0,format=qcow2,cache=unsafe" -device virtio-blk-pci,drive=d0 \
 		-netdev "user,id=n0,hostfwd=tcp:127.0.0.1:$(cat "$folder/port")-:22" -device virtio-net-pci,netdev=n0 \
 		-object rng-random,id=r0,filename=/dev/urandom -device virtio-rng-pci,rng=r0 \
@@ -133,7 +154,7 @@ boot() {
 		-display none -serial "file:$folder/console" -pidfile "$folder/pid" -daemonize
 	until inside true </dev/null; do
 		alive || die "the machine ended: $(tail -n 3 "$folder/console")"
-		[ $((SECONDS - began)) -lt 900 ] || die "the machine did not answer in 900 s: $(tail -n 3 "$folder/console")"
+		[ $((SECONDS - began)) -lt 1800 ] || die "the machine did not answer in 1800 s: $(tail -n 3 "$folder/console")"
 		sleep 1
 	done
 	inside 'mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000 share /share; systemctl is-system-running --wait; systemctl --failed --no-legend' </dev/null >&2 || true
