@@ -328,12 +328,13 @@ func setAt(w study.Workload, e *study.Environment, set []string) error {
 // not work on this machine, "" where it does. Each is checked once. Those on
 // other hosts and inside other environments are checked when the run begins.
 func missingHere(ctx context.Context) func(study.Environment) string {
-	known := map[string]string{}
+	type key struct{ kind, options string }
+	known := map[key]string{}
 	return func(e study.Environment) string {
 		if e.Inside != nil || e.Host != "" {
 			return ""
 		}
-		key := e.Kind + "\x00" + string(e.Options)
+		key := key{e.Kind, string(e.Options)}
 		if reason, checked := known[key]; checked {
 			return reason
 		}

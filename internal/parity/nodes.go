@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tare/internal/base/lists"
 )
 
 // Nodes says what differs between the nodes of a run.
@@ -30,7 +32,6 @@ type NodeValue struct {
 // element of pairs has, between the nodes. differ returns the facts in which two of them
 // differ. A node that does not expose a fact does not differ in it.
 func AcrossNodes(pairs [][]Fingerprint, differ func(a, b Fingerprint) []string) (n Nodes) {
-	index := map[string]int{}
 	for _, prints := range pairs {
 		facts := map[string]bool{}
 		for _, p := range prints {
@@ -43,18 +44,16 @@ func AcrossNodes(pairs [][]Fingerprint, differ func(a, b Fingerprint) []string) 
 		}
 		for fact := range facts {
 			one := NodeFact{Fact: fact, Environments: []string{prints[0].Environment}, Values: valuesOn(prints, fact)}
-			key := one.key()
-			if at, known := index[key]; !known {
-				index[key] = len(n.Differ)
+			if same := lists.Find(n.Differ, func(f *NodeFact) bool { return f.compare(one) == 0 }); same == nil {
 				n.Differ = append(n.Differ, one)
-			} else if same := &n.Differ[at]; !slices.Contains(same.Environments, one.Environments[0]) {
+			} else if !slices.Contains(same.Environments, one.Environments[0]) {
 				same.Environments = append(same.Environments, one.Environments[0])
 			}
 		}
 	}
 	slices.Sort(n.Names)
 	slices.SortFunc(n.Differ, func(a, b NodeFact) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.key(), b.key()))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), a.compare(b))
 	})
 	return n
 }
@@ -67,13 +66,11 @@ func (f NodeFact) rank() int {
 	return 1
 }
 
-// key tells two differences apart.
-func (f NodeFact) key() string {
-	words := []string{f.Fact}
-	for _, v := range f.Values {
-		words = append(words, v.Value, strings.Join(v.Nodes, "\x01"))
-	}
-	return strings.Join(words, "\x00")
+// compare orders differences by the fact, and then by what the nodes have.
+func (f NodeFact) compare(other NodeFact) int {
+	return cmp.Or(cmp.Compare(f.Fact, other.Fact), slices.CompareFunc(f.Values, other.Values, func(a, b NodeValue) int {
+		return cmp.Or(cmp.Compare(a.Value, b.Value), slices.Compare(a.Nodes, b.Nodes))
+	}))
 }
 
 // valuesOn are the values of a fact, that of most nodes first.

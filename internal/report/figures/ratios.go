@@ -29,7 +29,7 @@ func ratios(v *model.Report, w model.Workload, m model.Metric) *picture {
 		if at == nil {
 			continue
 		}
-		found, level := v.BlockRatios(w.Name, l.Name, m.Name), l.Name
+		found, level := v.BlockRatios(l.Place(w).Of(m.Name)), l.Name
 		for _, e := range v.Compared() {
 			c := at.Cell(e.Name)
 			if len(found[e.Name]) == 0 || c == nil || c.Contrast == nil {

@@ -56,7 +56,7 @@ func (p *page) blockTable(w model.Workload, l model.Level, m model.Metric) *sect
 	environments := lists.Filter(append([]model.Environment{p.Base}, lists.Filter(p.Environments, func(e model.Environment) bool { return !e.Baseline })...),
 		func(e model.Environment) bool { return len(of(e)) > 0 })
 	changes := map[subject.Cell]map[int]float64{}
-	for environment, ratios := range p.BlockRatios(w.Name, l.Name, m.Name) {
+	for environment, ratios := range p.BlockRatios(l.Place(w).Of(m.Name)) {
 		at := map[int]float64{}
 		for _, r := range ratios {
 			at[r.Block] = r.Log

@@ -182,7 +182,7 @@ func (d *chartData) addPairs(v *model.Report) {
 	for _, w := range v.Workloads {
 		for _, l := range w.Levels {
 			for _, m := range plotted(w) {
-				ratios := v.BlockRatios(w.Name, l.Name, m.Name)
+				ratios := v.BlockRatios(l.Place(w).Of(m.Name))
 				for _, e := range v.Environments {
 					pairs := chartPairs{w.Index, l.Index, m.Number, e.Index, nil}
 					for _, r := range ratios[e.Name] {

@@ -8,6 +8,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )
@@ -58,7 +59,7 @@ func TestTheBlocksHaveTheDifferencesThatTheEstimateIsMadeOf(t *testing.T) {
 	in := reporttest.Quick()
 	v := model.New(in)
 	page := htmlOf(t, in)
-	for environment, ratios := range v.BlockRatios("nginx", "", "requests") {
+	for environment, ratios := range v.BlockRatios(subject.Place{Workload: "nginx"}.Of("requests")) {
 		for _, r := range ratios {
 			if want := `<span class="ends">` + strings.ReplaceAll(typeset(model.Change(r.Log)), "+", "&#43;") + `</span>`; !strings.Contains(page, want) {
 				t.Errorf("%s, block %d: no %s", environment, r.Block, want)

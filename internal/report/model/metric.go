@@ -117,11 +117,9 @@ func (m Metric) nowhere() bool {
 	return !m.Primary && math.IsNaN(m.Reference) && !slices.ContainsFunc(m.Cells, func(c Cell) bool { return !math.IsNaN(c.Median) })
 }
 
-// worked reports whether any trial of a workload at a level succeeded.
-func (v *Report) worked(workload, level string) bool {
-	return slices.ContainsFunc(v.Trials, func(t rundir.Trial) bool {
-		return t.Workload == workload && t.Level == level && t.Status == rundir.OK
-	})
+// worked reports whether any trial of a place succeeded.
+func (v *Report) worked(at subject.Place) bool {
+	return slices.ContainsFunc(v.Trials, func(t rundir.Trial) bool { return t.Cell().Place() == at && t.Status == rundir.OK })
 }
 
 // metricsOf returns the metrics of the pack, followed by derived ones in the order of

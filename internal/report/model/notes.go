@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/verdict"
 )
@@ -35,12 +36,13 @@ func (n Note) String() string { return n.Environment + ": " + n.Text + n.Where()
 // gatherNotes collects the remarks of starts, trials and comparisons, each once with
 // everything that it applies to.
 func (v *Report) gatherNotes() {
-	index := map[[2]string]int{}
+	type key struct{ who, text string }
+	index := map[key]int{}
 	remark := func(who, text string) *Note {
-		i, seen := index[[2]string{who, text}]
+		i, seen := index[key{who, text}]
 		if !seen {
 			i = len(v.Notes)
-			index[[2]string{who, text}] = i
+			index[key{who, text}] = i
 			v.Notes = append(v.Notes, Note{Environment: who, Text: text})
 		}
 		v.Notes[i].Times++
@@ -137,18 +139,17 @@ func (v *Report) MachineNotes() (notes []Note) {
 // together merges notes that are equal for several environments.
 func together(notes []Note) []Note {
 	var kept []Note
-	index := map[string]int{}
 	for _, n := range notes {
-		key := n.Text + "\x00" + strings.Join(n.Places, "\x00")
-		if len(n.Places) == 0 {
-			key += n.Where()
-		}
-		if i, seen := index[key]; seen {
-			kept[i].Environment += ", " + n.Environment
+		if same := lists.Find(kept, n.same); same != nil {
+			same.Environment += ", " + n.Environment
 			continue
 		}
-		index[key] = len(kept)
 		kept = append(kept, n)
 	}
 	return kept
+}
+
+// same reports whether another note says the same of the same places, or as often.
+func (n Note) same(other *Note) bool {
+	return n.Text == other.Text && slices.Equal(n.Places, other.Places) && (len(n.Places) > 0 || max(n.Times, 1) == max(other.Times, 1))
 }

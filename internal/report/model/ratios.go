@@ -17,24 +17,24 @@ type BlockRatio struct {
 	Log   float64
 }
 
-// BlockRatios of a metric, by environment and in the order of the blocks; nil for
+// BlockRatios of a metric of a place, by environment and in the order of the blocks; nil for
 // imported results without blocks.
-func (v *Report) BlockRatios(workload, level, metric string) map[string][]BlockRatio {
+func (v *Report) BlockRatios(of subject.Figure) map[string][]BlockRatio {
 	if v.Plan.Design.Order == verdict.OrderUnpaired {
 		return nil
 	}
-	logs := verdict.LogsOf(v.Plan, v.Trials, subject.Place{Workload: workload, Level: level}.Of(metric))
+	logs := verdict.LogsOf(v.Plan, v.Trials, of)
 	all := map[string][]BlockRatio{}
-	for environment, of := range logs {
+	for environment, blocks := range logs {
 		if environment == v.Plan.Baseline {
 			continue
 		}
-		for _, block := range slices.Sorted(maps.Keys(of)) {
+		for _, block := range slices.Sorted(maps.Keys(blocks)) {
 			over, paired := logs[v.Plan.Baseline][block]
 			if !paired {
 				continue
 			}
-			if sum := stats.SumOf(stats.Difference(1, of[block], over)); !sum.Sparse() && !math.IsNaN(sum.Log) && !math.IsInf(sum.Log, 0) {
+			if sum := stats.SumOf(stats.Difference(1, blocks[block], over)); !sum.Sparse() && !math.IsNaN(sum.Log) && !math.IsInf(sum.Log, 0) {
 				all[environment] = append(all[environment], BlockRatio{block, sum.Log})
 			}
 		}

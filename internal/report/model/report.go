@@ -113,7 +113,7 @@ func (v *Report) gatherWorkloads(values map[subject.Figure][]float64) {
 			lv := Level{Level: l, Index: j}
 			for _, m := range metricsOf(w, l, v.Contrasts) {
 				mv := v.metric(w, l, m, contrasts, values)
-				if mv.nowhere() && v.worked(w.Name, l.Name) {
+				if mv.nowhere() && v.worked(lv.Place(wv)) {
 					v.absent[lv.Place(wv).Of(m.Name)] = true
 					continue
 				}

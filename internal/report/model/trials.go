@@ -7,6 +7,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/rundir"
+	"tare/internal/subject"
 )
 
 // Skipped is an environment that did not take part, with the findings that say why.
@@ -25,8 +26,9 @@ type Failure struct {
 // of the journal.
 func (v *Report) count() {
 	type key struct {
-		status                               rundir.Status
-		environment, workload, level, reason string
+		status rundir.Status
+		subject.Cell
+		reason string
 	}
 	index := map[key]int{}
 	for _, t := range v.Trials {
@@ -42,7 +44,7 @@ func (v *Report) count() {
 		default:
 			v.Out++
 		}
-		k := key{t.Status, t.Environment, t.Workload, t.Level, t.Reason}
+		k := key{t.Status, t.Cell(), t.Reason}
 		i, seen := index[k]
 		if !seen {
 			i = len(*list)
@@ -59,12 +61,12 @@ func NeedingFix(findings []environment.Finding) []environment.Finding {
 }
 
 // BlockAnchor is where a page has the blocks of a level, by its name; "" if it has none.
-func (v *Report) BlockAnchor(workload, level string) string {
+func (v *Report) BlockAnchor(at subject.Place) string {
 	for _, w := range v.Workloads {
 		for _, l := range w.Levels {
 			primary := slices.ContainsFunc(l.Metrics, func(m Metric) bool { return m.Primary })
-			ran := slices.ContainsFunc(v.Trials, func(t rundir.Trial) bool { return t.Workload == workload && t.Level == level })
-			if w.Name == workload && l.Name == level && primary && ran {
+			ran := slices.ContainsFunc(v.Trials, func(t rundir.Trial) bool { return t.Cell().Place() == at })
+			if l.Place(w) == at && primary && ran {
 				return LevelAnchor(w, l)
 			}
 		}

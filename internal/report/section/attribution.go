@@ -8,6 +8,7 @@ import (
 	"tare/internal/attribution/analysis"
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
+	"tare/internal/subject"
 	"tare/internal/usage/evidence"
 	"tare/internal/verdict"
 )
@@ -65,7 +66,7 @@ func ladder(v *model.Report, a analysis.Attribution, o Options) *Table {
 		}
 		return r
 	}
-	fall, blocks := model.NewFall(a), v.BlockAnchor(a.Workload, a.Level)
+	fall, blocks := model.NewFall(a), v.BlockAnchor(subject.Place{Workload: a.Workload, Level: a.Level})
 	t.Rows = append(t.Rows, blank(end(a.From, a.Total.Contrast.Base), "from"))
 	for _, s := range model.WhyRows(a) {
 		c, name, class := s.Contrast, Cell{{Text: s.Name, About: s.About}}, ""

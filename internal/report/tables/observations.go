@@ -17,7 +17,7 @@ func (b *base) observations() Table {
 	var rows []observation
 	for i := range b.Trials {
 		t := &b.Trials[i]
-		for _, m := range b.at(t.Workload, t.Level) {
+		for _, m := range b.at(t.Cell().Place()) {
 			rows = append(rows, observation{place{t.Cell(), m}, t})
 		}
 	}
@@ -92,7 +92,7 @@ func (b *base) samples() Table {
 		if t.Status != rundir.OK {
 			continue
 		}
-		for _, m := range b.at(t.Workload, t.Level) {
+		for _, m := range b.at(t.Cell().Place()) {
 			in := func(r rundir.Round) bool { _, has := r.Metrics[m.Name]; return has || r.Missing[m.Name] != "" }
 			if !slices.ContainsFunc(t.Rounds, in) {
 				continue // of the whole trial alone

@@ -175,13 +175,10 @@ func placeColumns[R any](b *base, of func(R) place) []column[R] {
 	}
 }
 
-// at are the metrics of a workload at a level.
-func (b *base) at(workload, level string) []model.Metric {
+// at are the metrics of a place.
+func (b *base) at(place subject.Place) []model.Metric {
 	for _, w := range b.Workloads {
-		if w.Name != workload {
-			continue
-		}
-		if i := slices.IndexFunc(w.Levels, func(l model.Level) bool { return l.Name == level }); i >= 0 {
+		if i := slices.IndexFunc(w.Levels, func(l model.Level) bool { return l.Place(w) == place }); i >= 0 {
 			return w.Levels[i].Metrics
 		}
 	}

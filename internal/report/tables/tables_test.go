@@ -109,7 +109,7 @@ func TestAnObservationIsOfOneMetricOfOneTrial(t *testing.T) {
 		if trial.Status != rundir.OK {
 			continue
 		}
-		for _, m := range newBase(model.New(in)).at(trial.Workload, trial.Level) {
+		for _, m := range newBase(model.New(in)).at(trial.Cell().Place()) {
 			if _, has := trial.Metrics[m.Name]; has {
 				want++
 			}
