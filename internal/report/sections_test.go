@@ -57,7 +57,28 @@ func TestEachSectionInEveryFormat(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
-	for name, text := range map[string]string{"txt": text, "md": document, "html": inPage.String()} {
+	tex := texOf(t, in) + texOf(t, reporttest.Ladder())
+	for _, s := range section.Of(model.New(in), section.Paper, section.Options{Paper: true}) {
+		if !strings.Contains(tex, "==> table-"+s.Paper+".tex <==") {
+			t.Errorf("LaTeX does not have %s", s.Title)
+		}
+	}
+	for name, text := range map[string]string{"txt": text, "md": document, "html": inPage.String(), "tex": tex} {
 		reporttest.Golden(t, "sections."+name, []byte(text))
 	}
+}
+
+// texOf are the tables for papers, below the names of their files.
+func texOf(t *testing.T, in model.Input) string {
+	t.Helper()
+	f, _ := Find("tex")
+	files, err := f.Files(in, model.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, one := range files {
+		fmt.Fprintf(&all, "==> %s <==\n%s\n", one.Name, one.Data)
+	}
+	return all.String()
 }
