@@ -61,7 +61,7 @@ func methods(v *model.Report) string {
 	for _, s := range v.Methods() {
 		out.WriteString(running(s.Text))
 		if len(s.Cites) > 0 {
-			fmt.Fprintf(&out, "~\\cite{%s}", strings.Join(lists.Map(s.Cites, func(r model.Reference) string { return r.Key }), ","))
+			fmt.Fprintf(&out, "~\\cite{%s}", strings.Join(lists.Map(s.Cites, model.Reference.Key), ","))
 		}
 		out.WriteString(".\n")
 	}

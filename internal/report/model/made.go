@@ -26,7 +26,7 @@ func (v *Report) Made() []Fact {
 	}
 	m, d := v.Manifest, v.Plan.Design
 	ofAll := "image"
-	if len(v.Plan.Images) > 0 && !slices.Contains(v.Plan.ImageNames(false), "") {
+	if v.ServicesOnly() {
 		ofAll = "image of roles on the host" // services have their own
 	}
 	facts := []Fact{
@@ -111,17 +111,12 @@ func design(d study.Design, workloads []study.Workload) string {
 	if d.Drop == "decided" {
 		parts = append(parts, "an environment is dropped once it has all its verdicts")
 	}
-	fresh := map[string][]string{}
-	for _, w := range workloads {
-		fresh[w.Fresh] = append(fresh[w.Fresh], w.Name)
-	}
-	for _, how := range []string{"trial", "block", "run"} {
-		switch names := fresh[how]; {
-		case len(names) == len(workloads) && len(names) > 0:
-			parts = append(parts, "fresh instance per "+how)
-		case len(names) > 0:
-			parts = append(parts, "fresh instance per "+how+" for "+strings.Join(names, ", "))
+	for _, f := range freshness(workloads) {
+		text := "fresh instance per " + f.Per
+		if !f.All {
+			text += " for " + strings.Join(f.Names, ", ")
 		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }
