@@ -46,8 +46,9 @@ func (s *server) writeFile(t *task, m wire.Write) (path string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		// Exactly the requested mode, independent of the umask and of an old file.
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode() != mode {
+		// Exactly the requested mode, independent of the umask and of an old file. Files of
+		// the kernel's, which take no other mode, have it.
 		if err := f.Chmod(mode); err != nil {
 			return "", err
 		}

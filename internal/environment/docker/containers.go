@@ -139,6 +139,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		environment.Phase{Name: "agent", Duration: ready.Sub(started)})
 	i.Findings = append(warnings, c.notes(r.Limits, i.Client.Hello())...)
 	if c.gvisor {
+		i.Findings = append(i.Findings, oci.LinuxPorts(ctx, i.Client)...)
 		i.footprint.Roles = oci.GvisorRoles
 	}
 	err = i.inspect(ctx, i.IP == "" || i.published != nil, limits)

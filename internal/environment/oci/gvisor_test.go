@@ -65,3 +65,14 @@ func TestTheNetworkIsReachedWithEitherStack(t *testing.T) {
 		}
 	}
 }
+
+// Its own ones begin at 16000: a closed connection would keep a server's port for a minute.
+func TestConnectionsInGvisorTakeThePortsThatLinuxGivesThem(t *testing.T) {
+	i := at(t, `{"runtime": "runsc", "network": "none"}`)
+	if got := strings.Fields(testenv.Run(t, i, "cat /proc/sys/net/ipv4/ip_local_port_range")); !slices.Equal(got, []string{"32768", "60999"}) {
+		t.Errorf("they are %q", got)
+	}
+	if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, "any port") {
+		t.Error(notes)
+	}
+}

@@ -63,6 +63,9 @@ func (i *instance) observe(ctx context.Context, l environment.Limits) error {
 	}
 	if o.gvisor() {
 		i.Findings = append(i.Findings, GvisorNotes...)
+		if o.Gvisor.Netstack && o.Network != "host" {
+			i.Findings = append(i.Findings, LinuxPorts(ctx, i.Client)...)
+		}
 	}
 	if o.Log != "null" {
 		i.Findings = append(i.Findings, fmt.Sprintf("the output of the workloads passes the logger process (log: %s), in the agent's framing", o.Log))
@@ -96,6 +99,16 @@ func failure(exit agent.Exit, stderr string) string {
 var GvisorNotes = []string{
 	"gVisor does not apply CPU affinity set inside to its threads on the host: they run on any core of the instance",
 	"gVisor's own memory and threads count towards the instance's limits",
+}
+
+// LinuxPorts gives connections in gVisor's network stack the ports that Linux gives them,
+// where that is possible. gVisor's own begin at 16000, and a connection that was closed
+// keeps its port for a minute: no server can listen there meanwhile.
+func LinuxPorts(ctx context.Context, c *agent.Client) (notes []string) {
+	if err := c.WriteFile(ctx, "/proc/sys/net/ipv4/ip_local_port_range", 0, []byte("32768 60999\n")); err != nil {
+		notes = append(notes, fmt.Sprintf("gVisor gives connections any port from 16000 on, also that of a server which starts later: setting others: %v", err))
+	}
+	return notes
 }
 
 // GvisorRoles are the roles of gVisor's processes by name. A stub executes the
