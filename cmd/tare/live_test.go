@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/metrics"
 	"tare/internal/rundir"
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/prometheustest"
 )
 
@@ -22,7 +23,7 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 	prometheustest.Needs(t)
 	h := aHome(t)
 	directory := filepath.Join(filepath.Dir(h.directory), "watched")
-	address := prometheustest.FreeAddress(t)
+	address := fmt.Sprintf("127.0.0.1:%d", freeport.New(t))
 	p := h.tare(t, "run", "live.yaml", "--quiet", "--listen", address, "--out", directory)
 	s := prometheustest.Scrape(t, address)
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/testing/freeport"
 	"tare/internal/workload"
 )
 
@@ -104,12 +106,7 @@ func TestADriverOfAnImageOfItsOwnReachesTheServerThatTheImageSays(t *testing.T) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	port := strconv.Itoa(freeport.New(t))
 	directory := t.TempDir()
 	pack, drivers := filepath.Join(directory, "served.yaml"), filepath.Join(directory, "drivers.tar")
 	err = os.WriteFile(pack, []byte(`

@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/needs"
 )
 
@@ -63,13 +64,7 @@ func TestAnotherProcessOnAServersPortFailsTheTrial(t *testing.T) {
 
 // The second trial comes while the first one's server still listens.
 func TestAServerThatIsStillClosingIsWaitedFor(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	r := execute(t, t.Context(), Options{Plan: servedPlan(t, port, 2)})
+	r := execute(t, t.Context(), Options{Plan: servedPlan(t, freeport.New(t), 2)})
 	for _, trial := range r.Run.Trials {
 		if trial.Status != rundir.OK {
 			t.Errorf("block %d is %s: %s", trial.Block, trial.Status, trial.Reason)

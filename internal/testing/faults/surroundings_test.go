@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tare/internal/host/cleanup"
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/needs"
 )
 
@@ -42,13 +43,14 @@ func TestNoDiskForTheRun(t *testing.T) {
 
 // Another program answers at the port of the server.
 func TestAPortThatIsTaken(t *testing.T) {
-	r := Begin(t, studyOf(t, []string{"oci: {}"}, served, "{order: interleaved, blocks: 1, fresh: block}"))
+	port := fmt.Sprint(freeport.New(t))
+	r := Begin(t, studyOf(t, []string{"oci: {}"}, "{"+served+", port: "+port+"}", "{order: interleaved, blocks: 1, fresh: block}"))
 	r.Strike(Fault{
 		Name: "a port taken", Status: 3, Fails: 1,
-		Says: `something answers at 127\.0\.0\.1:17017 before server .* was started: another program or run uses the port; end it, or set another port`,
+		Says: `something answers at 127\.0\.0\.1:` + port + ` before server .* was started: another program or run uses the port; end it, or set another port`,
 		When: func(s *Session) { s.Until(`"preparing"`) },
 		Inject: func(*Session) func() {
-			listener, err := net.Listen("tcp", "127.0.0.1:17017")
+			listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 			if err != nil {
 				t.Fatal(err)
 			}

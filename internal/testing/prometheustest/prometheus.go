@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/needs"
 )
 
@@ -63,38 +63,20 @@ func start(t testing.TB, storage, config string) *Server {
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// The free port may be in use by the time that Prometheus binds it.
-	for range 5 {
-		s := &Server{address: FreeAddress(t), stderr: &bytes.Buffer{}, exited: make(chan struct{})}
-		cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+storage,
-			"--storage.tsdb.retention.time=100y", "--web.listen-address="+s.address, "--log.level=warn")
-		cmd.Stderr = s.stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		go func() { cmd.Wait(); close(s.exited) }()
-		t.Cleanup(func() { cmd.Process.Signal(syscall.SIGTERM); <-s.exited })
-		if s.ready() {
-			return s
-		}
-		if !strings.Contains(s.stderr.String(), "address already in use") {
-			t.Fatalf("Prometheus did not start: %s", s.stderr)
-		}
-	}
-	t.Fatal("Prometheus found no free port")
-	return nil
-}
-
-// FreeAddress returns an address of this machine with a port that was free.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	s := &Server{address: fmt.Sprintf("127.0.0.1:%d", freeport.New(t)), stderr: &bytes.Buffer{}, exited: make(chan struct{})}
+	cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+storage,
+		"--storage.tsdb.retention.time=100y", "--web.listen-address="+s.address, "--log.level=warn")
+	cmd.Stderr = s.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	go func() { cmd.Wait(); close(s.exited) }()
+	t.Cleanup(func() { cmd.Process.Signal(syscall.SIGTERM); <-s.exited })
+	if !s.ready() {
+		t.Fatalf("Prometheus did not start: %s", s.stderr)
+	}
+	return s
 }
 
 // ready waits until Prometheus is ready, and returns false if it exits.
