@@ -20,6 +20,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/agent/wire"
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/gobuild"
 	"tare/internal/testing/needs"
 )
@@ -351,12 +352,7 @@ func TestAFailedProbeReturnsItsLastFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := closed.Addr().String()
-	closed.Close()
+	nobody := fmt.Sprintf("127.0.0.1:%d", freeport.New(t))
 	const short = 2 * time.Second // long enough for one attempt on a busy machine
 	var all sync.WaitGroup
 	for _, c := range []struct {
@@ -388,11 +384,11 @@ func TestAFailedProbeReturnsItsLastFailure(t *testing.T) {
 
 func TestAProbeCanBeTriedOnce(t *testing.T) {
 	a := start(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p := agent.Probe{TCP: fmt.Sprintf("127.0.0.1:%d", freeport.New(t))}
+	l, err := net.Listen("tcp", p.TCP)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := agent.Probe{TCP: l.Addr().String()}
 	if yes, err := a.ProbeOnce(soon(t), p); !yes || err != nil {
 		t.Errorf("somebody listens: %v, %v", yes, err)
 	}
@@ -409,10 +405,20 @@ func TestAProbeCanBeTriedOnce(t *testing.T) {
 
 func TestACancelledProbeReturnsItsLastFailure(t *testing.T) {
 	a := start(t)
-	ctx, cancel := context.WithTimeout(soon(t), 500*time.Millisecond)
+	ctx, cancel := context.WithCancel(soon(t))
 	defer cancel()
-	_, err := a.Await(ctx, agent.Probe{Unix: "/no/socket"})
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no such file") {
+	attempts := filepath.Join(t.TempDir(), "attempts")
+	if err := syscall.Mkfifo(attempts, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for range 2 { // the second attempt comes after the first has failed
+			_, _ = os.ReadFile(attempts)
+		}
+		cancel()
+	}()
+	_, err := a.Await(ctx, agent.Probe{Exec: []string{"sh", "-c", "echo not yet; echo x >" + attempts + "; exit 9"}})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "not yet") {
 		t.Error(err)
 	}
 }

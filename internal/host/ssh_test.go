@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"tare/internal/host"
+	"tare/internal/testing/freeport"
 	"tare/internal/testing/sshhost"
 )
 
@@ -38,9 +38,17 @@ func TestHostsRunOpenAndPut(t *testing.T) {
 	if _, err := h.Run(t.Context(), "no-such-program"); err == nil {
 		t.Error("a program that is not there ran")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := h.Run(ctx, "sleep", "2"); !errors.Is(err, context.DeadlineExceeded) {
+	running := filepath.Join(t.TempDir(), "running")
+	if err := syscall.Mkfifo(running, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = os.ReadFile(running) // blocks until the command writes
+		cancel()
+	}()
+	// The command ends when the test removes the pipe.
+	if _, err := h.Run(ctx, "sh", "-c", "echo >"+running+"; while [ -e "+running+" ]; do sleep 0.1; done"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cut short: %v", err)
 	}
 
@@ -217,7 +225,7 @@ func TestTheAgentsKeysAreUsed(t *testing.T) {
 	defer agent.Wait()
 	defer agent.Process.Kill()
 	t.Setenv("SSH_AUTH_SOCK", socket)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		out, err := exec.Command("ssh-add", "-q", m.Identity).CombinedOutput()
 		if err == nil {
 			break
@@ -322,18 +330,27 @@ func read(t *testing.T, file string) string {
 }
 
 func TestAMachineThatDoesNotAnswerYetIsWaitedFor(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := host.Destination{Host: "root@" + l.Addr().String(), Config: "none"}
-	l.Close()
+	d := host.Destination{Host: fmt.Sprintf("root@127.0.0.1:%d", freeport.New(t)), Config: "none"}
 	if _, err := host.SSH(t.Context(), d); !errors.Is(err, host.ErrUnreachable) {
 		t.Errorf("where nobody listens: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
-	defer cancel()
-	if _, err := host.WaitSSH(ctx, d); !errors.Is(err, host.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
+	attempts := filepath.Join(t.TempDir(), "attempts")
+	if err := syscall.Mkfifo(attempts, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "ssh")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\ncase $1 in -G) ;; *) echo x >"+attempts+" ;; esac\nexec ssh \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(host.ProgramVariable, program)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for range 2 { // the second attempt comes after the first has failed
+			_, _ = os.ReadFile(attempts)
+		}
+		cancel()
+	}()
+	if _, err := host.WaitSSH(ctx, d); !errors.Is(err, host.ErrUnreachable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting in vain: %v", err)
 	}
 }
