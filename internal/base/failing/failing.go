@@ -1,5 +1,6 @@
 // Package failing ends work at its first error, wherever in the work that is, for code that
-// would only pass the error on. It stays within a package: its callers get the error.
+// would only pass the error on. It stays within a package: its callers get the error. And
+// within a goroutine: work that is ended so starts none, whose panic nobody would catch.
 //
 // It must not know what is done.
 package failing
