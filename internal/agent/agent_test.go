@@ -79,7 +79,7 @@ func startProgram(t *testing.T, cmd *exec.Cmd) running {
 		in.Close()
 		select {
 		case <-r.ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the agent did not end at the end of its stream")
 			cmd.Process.Kill()
 		}

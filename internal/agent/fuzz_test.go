@@ -51,7 +51,7 @@ func FuzzHost(f *testing.F) {
 	f.Add(uint8(4), say(hello, message(wire.TypeError, 1, wire.Failure{Message: "no such file", Errno: 2})))
 	f.Add(uint8(5), say(hello, message(wire.TypeReply, 1, struct{}{})))
 	f.Fuzz(func(t *testing.T, call uint8, stream []byte) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		const asked = 100
 		fuzzing.Allocates(t, 8<<20+uint64(len(stream))*100, func() {

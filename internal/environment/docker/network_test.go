@@ -87,7 +87,7 @@ func TestAPublishedPortIsReachedThroughTheRuleForIt(t *testing.T) {
 				return strings.Contains(rule, "-d "+i.Address()) && strings.Contains(rule, "-j DNAT")
 			}
 			before := counted(t, rule)
-			c, err := net.DialTimeout("tcp4", i.Address()+":7219", 20*time.Second)
+			c, err := net.DialTimeout("tcp4", i.Address()+":7219", time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}

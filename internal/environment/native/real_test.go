@@ -151,7 +151,7 @@ func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	}
 	b.gone(t)
 	request.Limits = environment.Limits{Memory: 64 * quantity.KiB} // too little for any process
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := e.Start(ctx, request); err == nil || !strings.Contains(err.Error(), "starting a-1") {
 		t.Errorf("a group without memory: %v", err)

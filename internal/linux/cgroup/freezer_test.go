@@ -123,7 +123,7 @@ func TestAFrozenGroupCanBeKilled(t *testing.T) {
 			if err := g.Freezer(true).Freeze(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			// From the group above, as a sweep does.
 			if err := tree.At("/tare-test-freezer").Kill(ctx); err != nil {

@@ -110,7 +110,7 @@ func call(t *testing.T, where *os.File, address string) string {
 	t.Helper()
 	output := ""
 	err := in(where, func() error {
-		c, err := net.DialTimeout("tcp4", address, 10*time.Second)
+		c, err := net.DialTimeout("tcp4", address, time.Minute)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func TestNothingIsLeftOfANetworkWhoseProcessIsKilled(t *testing.T) {
 // gone waits for an interface's end: the kernel clears namespaces at leisure.
 func gone(t *testing.T, name string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat("/sys/class/net/" + name); err != nil {
 			return
 		}

@@ -85,7 +85,7 @@ func (s *scene) killedTare(t *testing.T, role string) {
 	if err != nil {
 		t.Error(err)
 	}
-	for _, line := range processes.Running(20 * time.Second) {
+	for _, line := range processes.Running(time.Minute) {
 		t.Error(line)
 	}
 	// The kernel clears the namespaces of dead processes at its leisure.

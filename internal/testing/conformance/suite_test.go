@@ -325,9 +325,9 @@ func (s *scene) end(t *testing.T, i environment.Instance) {
 	s.nothingLeft(t)
 }
 
-// settling is how long the last process of an instance may take to be gone
-// after Stop has returned.
-const settling = 2 * time.Second
+// settling bounds the wait for the last process of an instance to be gone after Stop has
+// returned: one that was not killed sleeps for longer.
+const settling = time.Minute
 
 // nothingLeft fails where anything of the owner stands.
 func (s *scene) nothingLeft(t *testing.T) {

@@ -98,7 +98,7 @@ func headless(words []string) {
 	// Now tare moves this process into its cgroup. A real guest runs in the threads of
 	// this process; the fake one must be started after the move.
 	where := group()
-	for deadline := time.Now().Add(time.Second); group() == where && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); group() == where && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if _, err := sshguest.Boot(g); err != nil {

@@ -267,7 +267,7 @@ func (r *Run) nothingLeft(name string) {
 	left := r.Home.Left(r.t)
 	// The kernel removes a network namespace, and the interfaces in it, some time after its
 	// last process.
-	for deadline := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		left = r.Home.Left(r.t)
 	}
 	for _, line := range left {

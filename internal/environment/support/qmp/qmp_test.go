@@ -55,7 +55,7 @@ func id(line string) string {
 func polite(line string) []string { return []string{`{"return": {}, "id": ` + id(line) + `}`} }
 
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -313,7 +313,7 @@ func TestNothingIsLeftInTheKernel(t *testing.T) {
 		t.Errorf("%d links, maps and events were not closed", n)
 	}
 	// The kernel frees them once no processor can be running them.
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for after := left(); len(after) > 0; after = left() {
 		if time.Now().After(deadline) {
 			t.Fatalf("left behind: %v", after)
