@@ -92,6 +92,12 @@ type Needs struct {
 	Services []Service       `json:"services,omitempty"` // in the order in which they start
 	// Directories hold what was prepared: an engine's images.
 	Directories []string `json:"folders,omitempty"`
+	// Modules of the machine's kernel are loaded if it has a use for them: those that
+	// nothing loads on demand.
+	Modules []string `json:"modules,omitempty"`
+	// Guests: its instances are guests with a kernel of their own, under KVM of the
+	// machine. The machine gets the kernel and the image's disk as this one has them.
+	Guests bool `json:"guests,omitempty"`
 }
 
 // CopiedProgram is one without a package: a file of this machine, and the path to copy it

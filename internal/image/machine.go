@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"tare/internal/image/kernel"
 	"tare/internal/image/recipe"
 	"tare/internal/image/store"
 	"tare/internal/image/tool"
@@ -37,6 +38,7 @@ type MachineDisk struct {
 	// transferring and unpacking it would take CPU time in the machine. The disk
 	// is removed with the image.
 	Image    *Image
+	Guests   bool              // the store also has the image's disk and the kernel that boots it
 	Store    string            // path in the file system
 	Programs map[string]string // path in the file system → file
 	Prepare  func(file string) error
@@ -60,7 +62,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	if err != nil {
 		return "", err
 	}
-	kernel, err := choice.Find(ctx, s.files, progress)
+	boots, err := choice.Find(ctx, s.files, progress)
 	if err != nil {
 		return "", err
 	}
@@ -68,18 +70,23 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(kernel.Dir + "\x00" + d.Key))
+	guest, err := d.guest(ctx, progress)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(boots.Dir + "\x00" + guest.kernel + "\x00" + d.Key))
 	name := machineName(d.Image.Digest) + hex.EncodeToString(sum[:8])
 	file := s.files.Path("machines", name)
 	err = s.files.Once(ctx, "machine-"+name, file, func(temporary string) error {
 		staging := temporary + ".content"
 		defer os.RemoveAll(staging)
-		release, _, _ := strings.Cut(kernel.Version, " ")
+		release, _, _ := strings.Cut(boots.Version, " ")
 		images := filepath.Join(staging, d.Store, "images", hexOf(d.Image.Digest))
 		err := errors.Join(
-			link(ctx, filepath.Join(kernel.Dir, "modules"), filepath.Join(staging, "modules", release)),
+			link(ctx, filepath.Join(boots.Dir, "modules"), filepath.Join(staging, "modules", release)),
 			link(ctx, d.Image.Tar(), filepath.Join(images, filepath.Base(d.Image.Tar()))),
-			link(ctx, dir, filepath.Join(images, filepath.Base(dir))))
+			link(ctx, dir, filepath.Join(images, filepath.Base(dir))),
+			guest.link(ctx, filepath.Join(staging, d.Store), images))
 		for at, from := range d.Programs {
 			err = errors.Join(err, copyProgram(from, filepath.Join(staging, at)))
 		}
@@ -104,6 +111,41 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 	_ = os.Chtimes(file+VersionsOfMachine, now, now)
 	s.forgetMachines()
 	return file, nil
+}
+
+// guestFiles are what a guest boots from; "" for none.
+type guestFiles struct{ kernel, disk string }
+
+// guest finds, or makes, what guests in the machine boot from: there it would take far
+// longer, and the machine has no package sources.
+func (d MachineDisk) guest(ctx context.Context, progress func(string)) (f guestFiles, err error) {
+	if !d.Guests {
+		return f, nil
+	}
+	choice, err := d.Image.kernel(ctx)
+	if err != nil {
+		return f, err
+	}
+	found, err := choice.Find(ctx, d.Image.store.files, progress)
+	if err != nil {
+		return f, err
+	}
+	f.kernel = found.Dir
+	f.disk, err = d.Image.Disk(ctx)
+	return f, err
+}
+
+// link puts them into a store, whose image has a directory of its own.
+func (f guestFiles) link(ctx context.Context, store, image string) error {
+	if f.kernel == "" {
+		return nil
+	}
+	name, kernels := filepath.Base(f.kernel), filepath.Join(store, "kernels")
+	err := errors.Join(link(ctx, f.disk, filepath.Join(image, filepath.Base(f.disk))), link(ctx, f.kernel, filepath.Join(kernels, name)))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(kernels, kernel.Given), []byte(name), 0o644)
+	}
+	return err
 }
 
 // machineName is the prefix of the names of disks with an image.

@@ -60,9 +60,17 @@ func kernelPackages(distribution, architecture, name string) []string {
 	return of[name]
 }
 
+// Given is the file of a store's kernels that names the one of the zero Choice, for a
+// machine that has no package sources.
+const Given = "given"
+
 // Find returns the kernel of a choice.
 func (c Choice) Find(ctx context.Context, kept store.Directory, progress func(string)) (*kernel, error) {
+	name := store.ReadText(kept.Path("kernels", Given))
 	switch {
+	case c == Choice{} && name != "":
+		dir := kept.Path("kernels", name)
+		return &kernel{Dir: dir, Version: store.ReadText(filepath.Join(dir, "version"))}, nil
 	case c.Root != "":
 		return kernelInside(ctx, kept, c.Root, c.Name, progress)
 	case strings.Contains(c.Name, "/"):

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tare/internal/image/store"
 )
 
 // file writes a file of a tree.
@@ -94,5 +96,22 @@ func TestTheKernelOfAnImageIsFoundWithItsModules(t *testing.T) {
 		if at, _, err := findKernelInside(dir); err == nil {
 			t.Errorf("the link %s led out of the image, to %s", link, at)
 		}
+	}
+}
+
+// A machine that contains guests has no package sources.
+func TestTheKernelThatAStoreWasGivenIsThatOfAllGuestsWithoutAnother(t *testing.T) {
+	kept, err := store.Open(t.TempDir(), "kernels/some")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{Given: "some", "some/version": "6.1.0 (6.1.1-1)"} {
+		if err := os.WriteFile(kept.Path("kernels", file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := Choice{}.Find(t.Context(), kept, nil)
+	if err != nil || found.Dir != kept.Path("kernels", "some") || found.Version != "6.1.0 (6.1.1-1)" {
+		t.Errorf("%+v, %v", found, err)
 	}
 }
