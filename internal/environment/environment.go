@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +73,10 @@ type Network interface {
 	// Close removes all that NewNetwork made. It may be called more than once.
 	Close(ctx context.Context) error
 }
+
+// Emulated reports whether a label is that of software emulation, of a guest or of the
+// machine that it is in.
+func Emulated(label string) bool { return slices.Contains(strings.Fields(label), "tcg") }
 
 // Paths describe, for reports, what a packet and a block pass between an instance and
 // its machine.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"tare/internal/environment"
 	"tare/internal/stats"
 )
 
@@ -52,7 +53,7 @@ func (b *Book) warn(e *entry, p *paired) {
 		c.warn(Warning{Code: MissingBlocks, Number: n})
 	}
 	for _, side := range [][2]string{{c.Label, c.Environment}, {c.BaselineLabel, c.Baseline}} {
-		if side[0] == emulated && (c.BaseLevel == "" || len(c.Warnings) == 0 || c.Warnings[len(c.Warnings)-1].Code != Emulation) {
+		if environment.Emulated(side[0]) && (c.BaseLevel == "" || len(c.Warnings) == 0 || c.Warnings[len(c.Warnings)-1].Code != Emulation) {
 			c.warn(Warning{Code: Emulation, Side: side[1]})
 		}
 	}

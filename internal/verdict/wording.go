@@ -9,11 +9,9 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
+	"tare/internal/environment"
 	"tare/internal/usage/cost"
 )
-
-// emulated is the label of a guest under software emulation.
-const emulated = "tcg"
 
 var bytes = regexp.MustCompile(`^([KMGTk]i?)?B$`)
 
@@ -23,18 +21,18 @@ func (c Contrast) amount() bool { return bytes.MatchString(c.Unit) || cost.Named
 
 // Wording is a contrast as one sentence, without a full stop.
 func Wording(c Contrast) string {
-	if c.Label != "" && c.Label != emulated {
+	if c.Label != "" && !environment.Emulated(c.Label) {
 		c.Environment += " [" + c.Label + "]"
 	}
 	text := c.sided().sentence()
 	if c.Part != "" {
 		text = c.Name + ": " + text
 	}
-	if c.Label == emulated {
-		text = "under software emulation (tcg) " + text
+	if environment.Emulated(c.Label) {
+		text = "under software emulation (" + c.Label + ") " + text
 	}
-	if c.BaselineLabel == emulated && c.BaseLevel == "" {
-		text += "; the baseline ran under software emulation (tcg)"
+	if environment.Emulated(c.BaselineLabel) && c.BaseLevel == "" {
+		text += "; the baseline ran under software emulation (" + c.BaselineLabel + ")"
 	}
 	return text
 }

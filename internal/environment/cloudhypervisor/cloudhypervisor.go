@@ -23,6 +23,7 @@ func init() {
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		Parts:    microvm.LadderParts(func(o any) *microvm.Options { return &o.(*Options).Options }),
+		Needs:    func(o any) (environment.Needs, error) { return microvm.Needs(&o.(*Options).Options) },
 		New: func(o any) (environment.Environment, error) {
 			h := &hypervisor{options: *o.(*Options)}
 			return microvm.New(h.vmm(), h.options.Options), nil

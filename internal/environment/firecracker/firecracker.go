@@ -28,6 +28,7 @@ func init() {
 		Options:  func() any { return defaults() },
 		Requires: func(o any) []environment.Requirement { return requirements(o.(*Options)) },
 		Parts:    microvm.LadderParts(func(o any) *microvm.Options { return &o.(*Options).Options }),
+		Needs:    func(o any) (environment.Needs, error) { return o.(*Options).needs() },
 		New: func(o any) (environment.Environment, error) {
 			f := &firecracker{options: *o.(*Options)}
 			return microvm.New(f.vmm(), f.options.Options), nil

@@ -23,6 +23,13 @@ func requirements(o *Options) []environment.Requirement {
 	return list
 }
 
+func (o *Options) needs() (environment.Needs, error) {
+	if o.Jailer == "" {
+		return microvm.Needs(&o.Options)
+	}
+	return microvm.Needs(&o.Options, o.Jailer)
+}
+
 // checkJail checks that Firecracker runs where no other file is: the jailer copies the
 // program alone into the jail, and only says "No such file or directory" where the
 // program's interpreter is missing. Without the option the result is information.

@@ -169,6 +169,9 @@ ulimit -n 524288
 	for _, p := range w.Needs.Programs {
 		fmt.Fprintf(&s, "mkdir -p \"$(dirname %[1]s)\"\nln -sf %[2]s/%[3]s%[1]s %[1]s\n", quote(p.At), kept, programs)
 	}
+	for _, module := range w.Needs.Modules {
+		fmt.Fprintf(&s, "modprobe %s 2>/dev/null || true\n", quote(module))
+	}
 	for _, directory := range w.Needs.Directories {
 		fmt.Fprintf(&s, "mkdir -p %[1]s %[2]s/folders%[1]s\nmount --bind %[2]s/folders%[1]s %[1]s\n", quote(directory), kept)
 	}

@@ -8,6 +8,7 @@
 package nested
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,8 +54,14 @@ type nested struct {
 
 	mu       sync.Mutex
 	machines map[string]*machine // by the name of the image that runs inside
-	versions map[string]string   // of the inner kind's programs, once known; guarded by mu
+	known    *known              // of the inner kind, once it ran in a machine; guarded by mu
 	system   string              // name of the machine's distribution and release; guarded by mu
+}
+
+// known is what only the inner environment knows.
+type known struct {
+	Versions map[string]string `json:"versions"` // of its programs
+	Label    string            `json:"label,omitempty"`
 }
 
 // machine is the image and the disk that the outer instances boot with.
@@ -72,8 +79,17 @@ func (e *nested) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) 
 }
 
 // Label returns the outer environment's: on an emulated machine everything is
-// emulated.
-func (e *nested) Label() string { return e.Environment.Label() }
+// emulated. Where the inner instances are guests too, it says what runs them and their
+// machine: KVM, where nothing else is said.
+func (e *nested) Label() string {
+	outer := e.Environment.Label()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.Needs.Guests || e.known == nil {
+		return outer
+	}
+	return cmp.Or(e.known.Label, "kvm") + " in " + cmp.Or(outer, "kvm")
+}
 
 // Versions returns those of the outer and the inner kind.
 func (e *nested) Versions(ctx context.Context) map[string]string {
@@ -83,11 +99,19 @@ func (e *nested) Versions(ctx context.Context) map[string]string {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.Copy(versions, e.versions)
+	maps.Copy(versions, e.innerVersions())
 	if e.system != "" {
 		versions["system"] = e.system
 	}
 	return versions
+}
+
+// innerVersions are those of the inner kind; mu is locked.
+func (e *nested) innerVersions() map[string]string {
+	if e.known == nil {
+		return nil
+	}
+	return e.known.Versions
 }
 
 // Prepare makes the machine that the outer instances boot: an image of the
@@ -123,7 +147,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 		return err
 	}
 	disk := image.MachineDisk{
-		Key: key, Machine: m.image, Image: img, Store: "home/images", Programs: map[string]string{"home/" + at: own},
+		Key: key, Machine: m.image, Image: img, Guests: e.Needs.Guests, Store: "home/images", Programs: map[string]string{"home/" + at: own},
 		Prepare: func(file string) error {
 			progress(fmt.Sprintf("starting %s once, to prepare %s in it", e.Outer, e.Kind))
 			return e.prepareDisk(ctx, img, *m, file, progress)
@@ -135,7 +159,7 @@ func (e *nested) Prepare(ctx context.Context, img *image.Image, progress func(st
 	if m.disk, err = disk.Make(ctx, progress); err != nil {
 		return err
 	}
-	e.keepVersions(m.disk)
+	e.keep(m.disk)
 	e.machines[img.EngineName()] = m
 	return nil
 }
@@ -148,6 +172,9 @@ func (e *nested) key(machine, img *image.Image) (string, error) {
 		return "", err
 	}
 	parts := map[string]any{"machine": machine.Digest, "kind": e.Kind, "options": e.Options, "needs": e.Needs, "image": img.EngineName()}
+	if e.Needs.Guests {
+		parts["outer label"] = e.Environment.Label() // the inner one may follow from it
+	}
 	for _, file := range append([]environment.CopiedProgram{{File: self}}, e.Needs.Programs...) {
 		sum, err := bounded.Sum(file.File)
 		if err != nil {
@@ -184,7 +211,7 @@ func (e *nested) prepareDisk(ctx context.Context, img *image.Image, m machine, d
 	if err := w.open(ctx, img, progress); err != nil {
 		return err
 	}
-	e.versions = w.environment.Versions(ctx)
+	e.known = &known{w.environment.Versions(ctx), w.environment.Label()}
 	return w.shutDown(ctx)
 }
 
@@ -220,39 +247,46 @@ func (e *nested) Start(ctx context.Context, r environment.Request) (_ environmen
 	if i.inner, err = w.environment.Start(ctx, within); err != nil {
 		return nil, fmt.Errorf("in %s: %w", e.Outer, err)
 	}
-	e.learnVersions(ctx, w.environment)
-	return i, nil
+	return i, e.learn(ctx, w.environment)
 }
 
-// keepVersions keeps the versions beside the disk, which a later run finds prepared.
-func (e *nested) keepVersions(disk string) {
+// keep keeps what is known of the inner kind beside the disk, which a later run finds
+// prepared.
+func (e *nested) keep(disk string) {
 	file := disk + image.VersionsOfMachine
-	if e.versions == nil {
-		if text, err := bounded.ReadFile(file, bounded.Line); err == nil {
-			_ = json.Unmarshal(text, &e.versions) // else the first start tells them
-		}
+	if e.known == nil {
+		var k known
+		if text, err := bounded.ReadFile(file, bounded.Line); err == nil && json.Unmarshal(text, &k) == nil {
+			e.known = &k
+		} // else the first start tells
 		return
 	}
-	if text, err := json.Marshal(e.versions); err == nil {
+	if text, err := json.Marshal(e.known); err == nil {
 		_ = os.WriteFile(file, text, 0o644)
 	}
 }
 
-// learnVersions records the versions of the inner kind, once. Instances start in
-// parallel, and a machine that was prepared by an earlier run has none recorded.
-func (e *nested) learnVersions(ctx context.Context, inner environment.Environment) {
+// learn records what the inner environment knows, once: instances start in parallel, and
+// a machine that was prepared by an earlier run may have nothing recorded. An error is
+// that the label is another one than results have.
+func (e *nested) learn(ctx context.Context, inner environment.Environment) error {
 	e.mu.Lock()
-	known := e.versions != nil
+	have := e.known
 	e.mu.Unlock()
-	if known {
-		return
+	if have == nil {
+		have = &known{inner.Versions(ctx), inner.Label()}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.known == nil {
+			e.known = have
+		}
+		have = e.known
 	}
-	versions := inner.Versions(ctx)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.versions == nil {
-		e.versions = versions
+	if now := inner.Label(); now != have.Label {
+		return fmt.Errorf("%s in %s runs under %s now, and under %s when the run was prepared: say in its options which it is to be (accel: of qemu)",
+			e.Kind, e.Outer, cmp.Or(now, "kvm"), cmp.Or(have.Label, "kvm"))
 	}
+	return nil
 }
 
 // facts are what is known of the machine's system and programs.
@@ -263,7 +297,7 @@ func (e *nested) facts() map[string]string {
 	if e.system != "" {
 		facts["machine.system"] = e.system
 	}
-	for program, version := range e.versions {
+	for program, version := range e.innerVersions() {
 		facts["provider["+program+" version]"] = version
 	}
 	return facts

@@ -2,10 +2,13 @@ package nested
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +18,9 @@ import (
 	"tare/internal/agent"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	_ "tare/internal/environment/cloudhypervisor"
 	_ "tare/internal/environment/docker"
+	_ "tare/internal/environment/firecracker"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
 	_ "tare/internal/environment/qemu"
@@ -38,6 +43,14 @@ type silent struct{ io.Writer }
 
 func (silent) Close() error { return nil }
 
+// ofGuests are the options of kinds whose instances are guests in the machine, whose KVM
+// is emulated, and the variable that names the program which no distribution has.
+var ofGuests = map[string]struct{ options, variable string }{
+	"qemu":             {`{"accel": "kvm", "data": "64MiB", "start_timeout": 600000000000}`, ""},
+	"firecracker":      {`{"data": "64MiB", "start_timeout": 600000000000}`, "FIRECRACKER"},
+	"cloud-hypervisor": {`{"data": "64MiB", "start_timeout": 600000000000}`, "CLOUD_HYPERVISOR"},
+}
+
 // inMachine is a kind in a virtual machine.
 func inMachine(t *testing.T, o *cleanup.Owner, kind string) Nesting {
 	t.Helper()
@@ -56,6 +69,15 @@ func inMachine(t *testing.T, o *cleanup.Owner, kind string) Nesting {
 		t.Skipf("needs the kind %s", kind)
 	}
 	inner := registration.Options()
+	if guest, is := ofGuests[kind]; is {
+		text := guest.options
+		if program := os.Getenv(guest.variable); guest.variable != "" && program != "" {
+			text = fmt.Sprintf(`{"program": %q, %s`, program, text[1:])
+		}
+		if err := json.Unmarshal([]byte(text), inner); err != nil {
+			t.Fatal(err)
+		}
+	}
 	n := Nesting{
 		Outer: "vm", Environment: vm, Limits: environment.Limits{CPUs: 2, Memory: 768 * quantity.MiB, Cores: []int{0, 1}},
 		Name: "nested-" + kind, Kind: kind, Owner: o, Console: func(string) (io.WriteCloser, error) { return silent{io.Discard}, nil },
@@ -90,8 +112,8 @@ func start(t *testing.T, o *cleanup.Owner, kind string, system image.System) (en
 	measured := tiny(t)
 	n := inMachine(t, o, kind)
 	limits := environment.Limits{CPUs: 1, Memory: 256 * quantity.MiB, Cores: []int{0, 1}}
-	if n.System = system; system != (image.System{}) {
-		// One CPU: with two, Linux 6.12 has crashed while it changed its own code (docs/how-to/nesting.md).
+	if n.System = system; system != (image.System{}) || n.Needs.Guests {
+		// One CPU: with two, Linux has crashed while it changed its own code (docs/how-to/nesting.md).
 		n.Limits.CPUs, n.Limits.Cores, limits.Cores = 1, []int{0}, []int{0}
 	}
 	e := New(n)
@@ -147,6 +169,38 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 			if paths := i.Paths(); !strings.Contains(paths.Root, " in vm, then ") {
 				t.Errorf("its root is %q", paths.Root)
 			}
+		})
+	}
+}
+
+// The machine's processor is emulated with its virtualization, so that its KVM works.
+func TestAGuestUnderTheKVMOfAMachineRunsTheSameKernelThere(t *testing.T) {
+	needs.Root(t)
+	testenv.NeedsAgent(t)
+	for kind, guest := range ofGuests {
+		t.Run(kind, func(t *testing.T) {
+			if guest.variable != "" {
+				if _, err := exec.LookPath(cmp.Or(os.Getenv(guest.variable), kind)); err != nil {
+					t.Skipf("needs the program %s, or its path in %s: %v", kind, guest.variable, err)
+				}
+			}
+			i, e := start(t, testenv.Owner(t, t.TempDir()), kind, image.System{})
+			if label := e.Label(); label != "kvm in tcg" {
+				t.Errorf("its label is %q", label)
+			}
+			if kernel, versions := testenv.Run(t, i, "uname -r"), e.Versions(t.Context()); !strings.HasPrefix(versions["guest kernel"], kernel+" (") {
+				t.Errorf("it runs on the kernel %s, of %v", kernel, versions)
+			}
+			var phases []string
+			for _, p := range i.Phases() {
+				phases = append(phases, p.Name)
+			}
+			for _, want := range []string{"vm kernel", kind + " kernel"} {
+				if !slices.Contains(phases, want) {
+					t.Errorf("the phases are %v, without %s", phases, want)
+				}
+			}
+			testenv.Run(t, i, "test -d /data && tail -n 1 /proc/cpuinfo")
 		})
 	}
 }

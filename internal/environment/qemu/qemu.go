@@ -28,6 +28,7 @@ func init() {
 		},
 		Capabilities: func(any) environment.Capabilities { return environment.Capabilities{Hosts: true} },
 		Parts:        ladderParts,
+		Needs:        func(o any) (environment.Needs, error) { return needed(o.(*Options)), nil },
 	})
 }
 

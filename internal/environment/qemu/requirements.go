@@ -44,6 +44,13 @@ func requirements(o *Options) []environment.Requirement {
 	return list
 }
 
+func needed(o *Options) environment.Needs {
+	n := vmm.Needs(o.Network)
+	n.Packages = append(n.Packages, "qemu-system-x86", "qemu-utils")
+	n.Commands = append(n.Commands, program, "qemu-img")
+	return n
+}
+
 func checkQEMU(ctx context.Context) environment.Finding {
 	v, err := version(ctx)
 	switch {

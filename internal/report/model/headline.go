@@ -5,11 +5,9 @@ import (
 	"math"
 	"strings"
 
+	"tare/internal/environment"
 	"tare/internal/verdict"
 )
-
-// emulated is the label of a guest that runs under software emulation.
-const emulated = "tcg"
 
 // onlyEmulation is the caution for every environment with that label.
 const onlyEmulation = "this guest ran under software emulation: its results show the cost of emulation, not that of virtual machines with hardware support"
@@ -33,7 +31,7 @@ func (v *Report) Headlines() []Headline {
 			continue
 		}
 		h := Headline{Environment: e.Shown}
-		if e.Facts.Label == emulated {
+		if environment.Emulated(e.Facts.Label) {
 			h.Caution = onlyEmulation
 		}
 		if !e.Ran() {

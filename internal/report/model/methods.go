@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
+	"tare/internal/environment"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -103,7 +104,7 @@ func (v *Report) ServicesOnly() bool {
 
 // Emulated is the caution for a guest under software emulation.
 func (e Environment) Emulated() string {
-	if e.Facts.Label == emulated {
+	if environment.Emulated(e.Facts.Label) {
 		return onlyEmulation
 	}
 	return ""

@@ -2,6 +2,7 @@ package microvm
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +36,20 @@ func Requirements(name string, o *Options, fix environment.Fix) []environment.Re
 		list = append(list, environment.Program("iptables, for address translation", virtnet.Masquerader, environment.Install("iptables")))
 	}
 	return list
+}
+
+// Needs is what a microVM kind needs on a machine that has nothing yet: its programs are
+// copied from here, since no distribution has them.
+func Needs(o *Options, others ...string) (environment.Needs, error) {
+	n := vmm.Needs(o.Network)
+	for _, name := range append([]string{o.Program}, others...) {
+		program, err := environment.CopyProgram(name)
+		if err != nil {
+			return n, fmt.Errorf("the program %s, to copy into the machine: %w", name, err)
+		}
+		n.Programs = append(n.Programs, program)
+	}
+	return n, nil
 }
 
 // checkKVM checks KVM, which these VMMs need. They implement vsock themselves, so
