@@ -161,7 +161,8 @@ func (o *Options) kernelLine(m machine) string {
 	root, data := o.diskNames()
 	words := []string{
 		"console=ttyS0", "quiet",
-		"panic=-1", // a panic resets the machine, and with -no-reboot QEMU exits
+		"panic=-1",   // a panic resets the machine, and with -no-reboot QEMU exits
+		"oops=panic", // else a kernel that lost a task with its locks stands still, and nobody knows
 		"tare.root=" + root, "tare.data=" + data, "tare.port=" + port,
 	}
 	if o.Machine == "microvm" {

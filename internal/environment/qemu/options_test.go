@@ -104,7 +104,7 @@ func TestTheCommandLineMatchesTheOptions(t *testing.T) {
 			t.Errorf("%s %s, want %s", c[0], got, c[1])
 		}
 	}
-	want := `console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare tare.off=poweroff cryptomgr.notests ` +
+	want := `console=ttyS0 quiet panic=-1 oops=panic tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare tare.off=poweroff cryptomgr.notests ` +
 		`tsc_early_khz=2250000 tsc=reliable no_timer_check "tare.env=LANG=C.UTF-8" "tare.env=GREETING=good day"`
 	if got := after(t, list, "-append", ""); got != want {
 		t.Errorf("kernel line\n%s, want\n%s", got, want)
@@ -128,7 +128,7 @@ func TestTheCommandLineMatchesTheOptions(t *testing.T) {
 			t.Errorf("%s %s, want %s", c[0], got, c[1])
 		}
 	}
-	want = "console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare reboot=t tare.off=reboot tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 loglevel=7"
+	want = "console=ttyS0 quiet panic=-1 oops=panic tare.root=/dev/vda tare.data=/dev/vdb tare.port=tare reboot=t tare.off=reboot tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 loglevel=7"
 	if got := after(t, list, "-append", ""); got != want {
 		t.Errorf("kernel line\n%s, want\n%s", got, want)
 	}
