@@ -219,6 +219,8 @@ type link struct {
 	io.ReadWriteCloser
 	mu  sync.Mutex
 	why error
+	// beside says whether the other side does anything else; nil where that is not known.
+	beside func() string
 }
 
 func (l *link) note(err error) {
@@ -272,7 +274,11 @@ type logWriter struct {
 
 func (c logWriter) Write(line []byte) (int, error) {
 	if strings.Contains(string(line), "keepalive failed") {
-		c.link.note(fmt.Errorf("no data for %v", c.silence))
+		beside := ""
+		if c.link.beside != nil {
+			beside = c.link.beside()
+		}
+		c.link.note(fmt.Errorf("no data for %v%s", c.silence, beside))
 	}
 	return len(line), nil
 }

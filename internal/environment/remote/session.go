@@ -82,11 +82,23 @@ func Dial(ctx context.Context, h host.Host, o Options) (*Session, error) {
 		stream.Close() // standard error is complete then
 		return nil, refused(h, file, tail, err)
 	}
+	s.link.beside = func() string { return beside(h, o.Silence/4) }
 	if s.mux, err = yamux.Client(s.link, s.link.settings(o.Silence)); err != nil {
 		stream.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// beside tells a host that stands still from a tare that does, for the message of a
+// link without data.
+func beside(h host.Host, within time.Duration) string {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if _, err := h.Run(ctx, "true"); err != nil {
+		return fmt.Sprintf(", and a command there fails too: %v", err)
+	}
+	return ", but a command there still runs: tare there hangs"
 }
 
 // Host returns the host of the session.

@@ -6,8 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -108,6 +113,37 @@ func TestAnInstanceThereIsAnInstance(t *testing.T) {
 		t.Errorf("after its stop: %v", err)
 	}
 	nothingLeft(t, home, id)
+}
+
+// The tare there is stopped, and the host is not.
+func TestALinkWithoutDataSaysWhetherTheHostStandsStillToo(t *testing.T) {
+	needs.Root(t)
+	home := t.TempDir()
+	s, err := remote.Dial(t.Context(), localhost.Host{}, remote.Options{Home: home, Silence: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := 0
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if words, _ := os.ReadFile(file); strings.Contains(string(words), "\x00"+remote.Command+"\x00") && strings.Contains(string(words), home) {
+			served, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		}
+	}
+	if served == 0 {
+		t.Fatal("tare there is not found")
+	}
+	if err := syscall.Kill(served, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "no data for 2s, but a command there still runs") {
+		t.Errorf("it is told as %v", err)
+	}
+	if err := syscall.Kill(served, syscall.SIGCONT); err != nil { // so that it ends
+		t.Error(err)
+	}
+	s.Close()
 }
 
 func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
