@@ -44,8 +44,8 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 			defer p.inRounds()()
 			if p.fromStart() {
 				p.sampleStart(ctx, number, position, number == batch.Rounds())
-			} else {
-				p.sample(ctx, number, position)
+			} else if err := p.sample(ctx, number, position); err != nil {
+				p.fail(number, err) // this trial alone
 			}
 		})
 		if halves {
@@ -117,15 +117,9 @@ func (p *participant) halfSample(ctx context.Context, number, position int) {
 	})
 }
 
-// sample takes one sample. Its failure fails this trial alone.
-func (p *participant) sample(ctx context.Context, number, position int) {
+// sample takes one sample.
+func (p *participant) sample(ctx context.Context, number, position int) error {
 	defer p.timed()()
-	if err := p.takeSample(ctx, number, position); err != nil {
-		p.fail(number, err)
-	}
-}
-
-func (p *participant) takeSample(ctx context.Context, number, position int) error {
 	if err := p.group.Thaw(ctx); err != nil {
 		return err
 	}

@@ -230,14 +230,8 @@ func (c *Copy) steps(list func(workload.Pack) []workload.Step, do func(*instance
 	return nil
 }
 
-// drive runs the driver once. The outputs of all samples go into the same files.
-func (c *Copy) drive(ctx context.Context) (s CopySample, err error) {
-	c.whole.pack = c.packs[c.Driver()]
-	return c.driveAs(ctx, &c.whole, "driver.")
-}
-
-// driveAs is drive for samples of one length.
-func (c *Copy) driveAs(ctx context.Context, as *samples, prefix string) (s CopySample, err error) {
+// drive takes a sample of one length. The names of its outputs begin with the prefix.
+func (c *Copy) drive(ctx context.Context, as *samples, prefix string) (s CopySample, err error) {
 	i := c.Driver()
 	if c.find > 0 && c.amount == 0 {
 		return s, errNotCalibrated

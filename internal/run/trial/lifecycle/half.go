@@ -22,7 +22,7 @@ func (w *Workload) Halve() (share float64) {
 
 // HalfSample is Sample with half the length, after Halve.
 func (w *Workload) HalfSample(ctx context.Context) (Sample, error) {
-	return w.sample(ctx, func(ctx context.Context, c *Copy) (CopySample, error) { return c.driveAs(ctx, &c.half, "driver.half.") })
+	return w.sample(ctx, func(ctx context.Context, c *Copy) (CopySample, error) { return c.drive(ctx, &c.half, "driver.half.") })
 }
 
 // halve makes the driver's command for half the amount or time.

@@ -15,6 +15,6 @@ func (w *Workload) SetRate(rate float64) error {
 func (w *Workload) Try(ctx context.Context) (Sample, error) {
 	return w.sample(ctx, func(ctx context.Context, c *Copy) (CopySample, error) {
 		c.half.pack = c.packs[c.Driver()]
-		return c.driveAs(ctx, &c.half, "driver.search.")
+		return c.drive(ctx, &c.half, "driver.search.")
 	})
 }

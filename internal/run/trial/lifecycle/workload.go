@@ -143,7 +143,10 @@ func (w *Workload) run(ctx context.Context, prepare func(context.Context, *Copy)
 // Sample runs the drivers of all copies once, at the same time. It may be called
 // any number of times between Prepare and Finish.
 func (w *Workload) Sample(ctx context.Context) (Sample, error) {
-	return w.sample(ctx, func(ctx context.Context, c *Copy) (CopySample, error) { return c.drive(ctx) })
+	return w.sample(ctx, func(ctx context.Context, c *Copy) (CopySample, error) {
+		c.whole.pack = c.packs[c.Driver()]
+		return c.drive(ctx, &c.whole, "driver.")
+	})
 }
 
 func (w *Workload) sample(ctx context.Context, drive func(context.Context, *Copy) (CopySample, error)) (s Sample, err error) {
