@@ -67,7 +67,9 @@ type Cell struct {
 	Environment string  `json:"environment"`
 	Result      *Result `json:"result"`            // nil if there is no value, which is not a score of 0
 	Missing     string  `json:"missing,omitempty"` // why
-	Minimum     Minimum `json:"minimum,omitempty"` // "" if the feature has none
+	// Unmeasured: no environment has a value for the feature.
+	Unmeasured bool    `json:"-"`
+	Minimum    Minimum `json:"minimum,omitempty"` // "" if the feature has none
 }
 
 // Result is a score with the ratio that it is computed from.
@@ -152,9 +154,6 @@ func Evaluate(p *Profile, environments []string, figures []Figure) Sheet {
 	return s
 }
 
-// NotMeasured is the reason of a feature for which no environment has a value.
-const NotMeasured = "not measured"
-
 // rate scores one environment.
 func (f Feature) rate(environment string, levels []string, figures []Figure) Cell {
 	cell := Cell{Environment: environment}
@@ -162,7 +161,7 @@ func (f Feature) rate(environment string, levels []string, figures []Figure) Cel
 		cell.Minimum = Open
 	}
 	if len(levels) == 0 {
-		cell.Missing = NotMeasured
+		cell.Missing, cell.Unmeasured = "not measured", true
 		return cell
 	}
 	var found []Figure

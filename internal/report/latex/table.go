@@ -156,11 +156,14 @@ func columnOf(t *section.Table, i int, limit, room float64) column {
 	c := column{Column: t.Columns[i], form: "l"}
 	percent, before := false, ""
 	for _, r := range t.Rows {
-		cell, text := "", ""
+		cell, text, marked := "", "", false
 		if i < len(r.Cells) {
-			text = r.Cells[i].Plain(0)
+			text, marked = r.Cells[i].Plain(0), slices.ContainsFunc(r.Cells[i], func(t section.Text) bool { return t.Style == section.Mark })
 		}
-		bare, marked := strings.CutSuffix(text, model.Mark)
+		bare := text
+		if marked {
+			bare = strings.TrimSuffix(text, model.Mark)
+		}
 		switch {
 		case c.Number:
 			bare, percent = strings.TrimSuffix(bare, "%"), percent || strings.HasSuffix(bare, "%")

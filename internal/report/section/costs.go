@@ -32,8 +32,8 @@ func costs(v *model.Report, o Options) Section {
 			}
 			where[name] = append(where[name], w.Name)
 		}
-		for _, line := range all.absent {
-			if line = "no value for " + line; !slices.Contains(lines, line) {
+		for _, one := range all.absent {
+			if line := "no value for " + one.String(); !slices.Contains(lines, line) {
 				lines = append(lines, line)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 )
 
@@ -15,8 +16,16 @@ type measures struct {
 	rows    []measured
 	columns int      // of measures
 	zero    []string // what has no column since it is 0
-	absent  []string // what has none for a reason; what shares the reason shares the line
+	absent  []absent // what has none for a reason
 }
+
+// absent is what has no value for the same reason.
+type absent struct {
+	heads  []string
+	reason string
+}
+
+func (a absent) String() string { return strings.Join(a.heads, ", ") + ": " + a.reason }
 
 // measured is an environment at a level.
 type measured struct {
@@ -87,11 +96,9 @@ func (m *measures) add(head string, cells []measure) {
 
 // without names what has no value.
 func (m *measures) without(head, reason string) {
-	for i, line := range m.absent {
-		if before, same := strings.CutSuffix(line, ": "+reason); same {
-			m.absent[i] = before + ", " + head + ": " + reason
-			return
-		}
+	if same := lists.Find(m.absent, func(a *absent) bool { return a.reason == reason }); same != nil {
+		same.heads = append(same.heads, head)
+		return
 	}
-	m.absent = append(m.absent, head+": "+reason)
+	m.absent = append(m.absent, absent{[]string{head}, reason})
 }

@@ -189,7 +189,7 @@ func lacks(v *model.Report) []string {
 			}
 			what := r.Feature.Name
 			switch {
-			case c.Missing == score.NotMeasured:
+			case c.Unmeasured:
 				what += " (" + r.Feature.Metric + " of " + model.LevelTitle(r.Feature.Workload, r.Feature.Level) + ")"
 			case len(who[c.Missing]) < len(r.Cells):
 				what += " of " + strings.Join(who[c.Missing], ", ")

@@ -17,6 +17,9 @@ type used struct {
 	name, unit string
 	bar        bool
 	of         func(*usage.Usage) usage.Figure
+	// given reports whether the source has the figure at all: without one that has, there is
+	// no column; nil is always.
+	given func(*usage.Usage) bool
 }
 
 // uses are the tables, each narrow enough for a page.
@@ -25,52 +28,52 @@ var uses = []struct {
 	columns []used
 }{
 	{"Processor and memory", []used{
-		{"CPU", "s", true, func(u *usage.Usage) usage.Figure {
+		{name: "CPU", unit: "s", bar: true, given: func(u *usage.Usage) bool { return u.CPUTime != nil }, of: func(u *usage.Usage) usage.Figure {
 			if u.CPUTime == nil {
 				return usage.Absent(usage.Together)
 			}
 			return *u.CPUTime
 		}},
-		{"CPU user", "s", true, func(u *usage.Usage) usage.Figure { return u.CPUUser }},
-		{"CPU system", "s", true, func(u *usage.Usage) usage.Figure { return u.CPUSystem }},
-		{"throttled", "s", false, func(u *usage.Usage) usage.Figure { return u.CPUThrottled }},
-		{"memory peak", "B", true, func(u *usage.Usage) usage.Figure { return u.MemoryPeak }},
-		{"memory mean", "B", true, func(u *usage.Usage) usage.Figure { return u.MemoryMean }},
-		{"working set", "B", true, func(u *usage.Usage) usage.Figure { return u.Working() }},
-		{"page cache mean", "B", false, func(u *usage.Usage) usage.Figure { return u.CacheMean }},
-		{"threads peak", "", false, func(u *usage.Usage) usage.Figure { return u.ThreadsPeak }},
+		{name: "CPU user", unit: "s", bar: true, of: func(u *usage.Usage) usage.Figure { return u.CPUUser }},
+		{name: "CPU system", unit: "s", bar: true, of: func(u *usage.Usage) usage.Figure { return u.CPUSystem }},
+		{name: "throttled", unit: "s", of: func(u *usage.Usage) usage.Figure { return u.CPUThrottled }},
+		{name: "memory peak", unit: "B", bar: true, of: func(u *usage.Usage) usage.Figure { return u.MemoryPeak }},
+		{name: "memory mean", unit: "B", bar: true, of: func(u *usage.Usage) usage.Figure { return u.MemoryMean }},
+		{name: "working set", unit: "B", bar: true, of: func(u *usage.Usage) usage.Figure { return u.Working() }},
+		{name: "page cache mean", unit: "B", of: func(u *usage.Usage) usage.Figure { return u.CacheMean }},
+		{name: "threads peak", of: func(u *usage.Usage) usage.Figure { return u.ThreadsPeak }},
 	}},
 	{"Storage and network", []used{
-		{"read", "B", false, func(u *usage.Usage) usage.Figure { return u.DiskRead }},
-		{"written", "B", false, func(u *usage.Usage) usage.Figure { return u.DiskWritten }},
-		{"read operations", "", false, func(u *usage.Usage) usage.Figure { return u.DiskReads }},
-		{"write operations", "", false, func(u *usage.Usage) usage.Figure { return u.DiskWrites }},
-		{"received", "B", false, func(u *usage.Usage) usage.Figure { return u.NetReceived }},
-		{"sent", "B", false, func(u *usage.Usage) usage.Figure { return u.NetSent }},
-		{"packets received", "", false, func(u *usage.Usage) usage.Figure { return u.PacketsIn }},
-		{"packets sent", "", false, func(u *usage.Usage) usage.Figure { return u.PacketsOut }},
+		{name: "read", unit: "B", of: func(u *usage.Usage) usage.Figure { return u.DiskRead }},
+		{name: "written", unit: "B", of: func(u *usage.Usage) usage.Figure { return u.DiskWritten }},
+		{name: "read operations", of: func(u *usage.Usage) usage.Figure { return u.DiskReads }},
+		{name: "write operations", of: func(u *usage.Usage) usage.Figure { return u.DiskWrites }},
+		{name: "received", unit: "B", of: func(u *usage.Usage) usage.Figure { return u.NetReceived }},
+		{name: "sent", unit: "B", of: func(u *usage.Usage) usage.Figure { return u.NetSent }},
+		{name: "packets received", of: func(u *usage.Usage) usage.Figure { return u.PacketsIn }},
+		{name: "packets sent", of: func(u *usage.Usage) usage.Figure { return u.PacketsOut }},
 	}},
 	{"Context switches, page faults and stalls", []used{
-		{"context switches", "", true, func(u *usage.Usage) usage.Figure { return u.Switches }},
-		{"minor faults", "", false, func(u *usage.Usage) usage.Figure { return u.MinorFaults }},
-		{"major faults", "", false, func(u *usage.Usage) usage.Figure { return u.MajorFaults }},
-		{"CPU stall", "s", true, func(u *usage.Usage) usage.Figure { return u.StallCPU }},
-		{"I/O stall", "s", false, func(u *usage.Usage) usage.Figure { return u.StallIO }},
-		{"memory stall", "s", false, func(u *usage.Usage) usage.Figure { return u.StallMemory }},
+		{name: "context switches", bar: true, of: func(u *usage.Usage) usage.Figure { return u.Switches }},
+		{name: "minor faults", of: func(u *usage.Usage) usage.Figure { return u.MinorFaults }},
+		{name: "major faults", of: func(u *usage.Usage) usage.Figure { return u.MajorFaults }},
+		{name: "CPU stall", unit: "s", bar: true, of: func(u *usage.Usage) usage.Figure { return u.StallCPU }},
+		{name: "I/O stall", unit: "s", of: func(u *usage.Usage) usage.Figure { return u.StallIO }},
+		{name: "memory stall", unit: "s", of: func(u *usage.Usage) usage.Figure { return u.StallMemory }},
 	}},
 }
 
 // ofMachine are the columns of the machine during the trials.
 var ofMachine = []used{
-	{"machine busy", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.CPU })},
-	{"this environment", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Watched })},
-	{"tare", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Tare })},
-	{"other processes", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Others })},
-	{"kernel threads", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.KernelThreads })},
-	{"unattributed", "s", true, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Unattributed })},
-	{"± error", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Error })},
-	{"softirq", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.SoftIRQ })},
-	{"steal", "s", false, ofHost(func(h *usage.HostUsage) usage.Figure { return h.Steal })},
+	{name: "machine busy", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.CPU })},
+	{name: "this environment", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Watched })},
+	{name: "tare", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Tare })},
+	{name: "other processes", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Others })},
+	{name: "kernel threads", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.KernelThreads })},
+	{name: "unattributed", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Unattributed })},
+	{name: "± error", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Error })},
+	{name: "softirq", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.SoftIRQ })},
+	{name: "steal", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Steal })},
 }
 
 func ofHost(of func(*usage.HostUsage) usage.Figure) func(*usage.Usage) usage.Figure {
@@ -84,11 +87,11 @@ func ofHost(of func(*usage.HostUsage) usage.Figure) func(*usage.Usage) usage.Fig
 
 // ofSampler are the columns of the overhead of the sampler.
 var ofSampler = []used{
-	{"passes", "", false, effort(func(e *usage.Effort) float64 { return float64(e.Passes) })},
-	{"CPU", "s", false, effort(func(e *usage.Effort) float64 { return e.CPU })},
-	{"mean pass", "s", false, effort(func(e *usage.Effort) float64 { return e.PassMean })},
-	{"longest pass", "s", false, effort(func(e *usage.Effort) float64 { return e.PassMax })},
-	{"late", "", false, effort(func(e *usage.Effort) float64 { return float64(e.Late) })},
+	{name: "passes", of: effort(func(e *usage.Effort) float64 { return float64(e.Passes) })},
+	{name: "CPU", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.CPU })},
+	{name: "mean pass", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.PassMean })},
+	{name: "longest pass", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.PassMax })},
+	{name: "late", of: effort(func(e *usage.Effort) float64 { return float64(e.Late) })},
 }
 
 func effort(of func(*usage.Effort) float64) func(*usage.Usage) usage.Figure {
@@ -126,6 +129,9 @@ func usageOf(v *model.Report, w model.Workload, title string, columns []used) Pa
 	trials := func(at measured) []*usage.Usage { return v.Usages[at.Place(w).In(at.Environment.Name)] }
 	t := measuresOf(v, w, title+" of "+w.Name, func(at measured) bool { return len(trials(at)) > 0 })
 	for _, column := range columns {
+		if column.given != nil && !slices.ContainsFunc(t.rows, func(at measured) bool { return slices.ContainsFunc(trials(at), column.given) }) {
+			continue
+		}
 		var cells []measure
 		var reasons []string
 		largest := 0.
@@ -139,9 +145,7 @@ func usageOf(v *model.Report, w model.Workload, title string, columns []used) Pa
 			cells = append(cells, c)
 		}
 		if !slices.ContainsFunc(cells, func(c measure) bool { return c.reason == "" }) {
-			if !slices.Equal(reasons, []string{usage.Together}) {
-				t.without(column.name, strings.Join(reasons, "; "))
-			}
+			t.without(column.name, strings.Join(reasons, "; "))
 			continue
 		}
 		for i, c := range cells {
@@ -153,7 +157,7 @@ func usageOf(v *model.Report, w model.Workload, title string, columns []used) Pa
 		t.column(column.name, cells)
 	}
 	t.Title, t.Sub = title, true
-	lines := lists.Map(t.absent, func(line string) string { return "No value for " + line + "." })
+	lines := lists.Map(t.absent, func(a absent) string { return "No value for " + a.String() + "." })
 	if t.zero != nil {
 		lines = slices.Insert(lines, 0, "0 in all environments: "+strings.Join(t.zero, ", ")+".")
 	}
