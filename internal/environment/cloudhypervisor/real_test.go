@@ -17,6 +17,10 @@ func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T) {
 	kind.Restores(t, "Error deserialising VM config snapshot: EOF while parsing")
 }
 
+func TestASnapshotIsNotPartOfTheStartThatHasATimeout(t *testing.T) {
+	kind.SavesInItsOwnTime(t, "PUT "+root+"/vm.pause")
+}
+
 func TestAGuestsDisksPassTheHostsCacheByOrNot(t *testing.T) {
 	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
 		i := b.Start(t, b.Environment(t, `{"cache": "none", "cpus": 2}`), b.Request("direct"))

@@ -29,6 +29,10 @@ func TestARestoredGuestIsFreshAndKnowsTheTime(t *testing.T) {
 	kind.Restores(t, "Failed to load snapshot state from file: IO Error: File too short")
 }
 
+func TestASnapshotIsNotPartOfTheStartThatHasATimeout(t *testing.T) {
+	kind.SavesInItsOwnTime(t, "PATCH /vm")
+}
+
 func TestAGuestHasTheOptionsThatOnlyFirecrackerHas(t *testing.T) {
 	kind.Each(t, func(t *testing.T, b *microvmtest.Bench) {
 		e := b.Environment(t, `{"cache": "unsafe", "aio": "async", "smt": true, "cpus": 2, "boot_timer": true}`)

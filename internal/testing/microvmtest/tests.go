@@ -16,6 +16,8 @@ import (
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
+	"tare/internal/testing/needs"
+	"tare/internal/testing/testenv"
 )
 
 // Boots tests guests with a shared root disk, and with a copy.
@@ -116,6 +118,22 @@ func (k Kind) Restores(t *testing.T, reason string) {
 			t.Errorf("restored guests join networks: %v, %v", n, err)
 		}
 	})
+}
+
+// SavesInItsOwnTime tests that start_timeout bounds the boot of a guest and not the
+// snapshot, whose size is that of the guest's memory. It needs no real VMM; pause is the
+// request before the snapshot.
+func (k Kind) SavesInItsOwnTime(t *testing.T, pause string) {
+	needs.Root(t)
+	testenv.NeedsAgent(t)
+	const patience = 5 * time.Second
+	ctx := microvm.Observe(t.Context(), func(e microvm.Exchange) {
+		if e.Request == pause && strings.HasSuffix(e.Directory, "-saved") {
+			<-time.After(patience) // until it is over
+		}
+	})
+	b := &Bench{Program: k.replay(t), Owner: testenv.Owner(t, t.TempDir()), Image: testenv.Image(t), Context: ctx, kind: k}
+	b.Stop(t, b.Start(t, b.Environment(t, fmt.Sprintf(`{"start": "snapshot", "start_timeout": %d}`, patience)), b.Request("first")))
 }
 
 // Reaches tests guests with a network card, whose bandwidth is limited.

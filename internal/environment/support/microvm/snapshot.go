@@ -96,12 +96,13 @@ func (e *Environment) save(ctx context.Context, r environment.Request, s *snapsh
 	if err != nil {
 		return err
 	}
-	return g.Run(ctx, c, d, e.options.StartTimeout, func(ctx context.Context) error {
-		conn, err := dialAgentRetrying(ctx, d.dir, d.process)
+	return g.Run(ctx, c, d, e.options.StartTimeout, func(starting context.Context) error {
+		conn, err := dialAgentRetrying(starting, d.dir, d.process)
 		if err != nil {
 			return err
 		}
 		conn.Close() // without data: it only shows that the guest listens
+		// The start has ended, and with it its timeout.
 		if err := d.api.Send(ctx, e.vmm.Pause, e.vmm.Save(m)); err != nil {
 			return err
 		}
