@@ -8,9 +8,10 @@
 #   test-machine.sh stop             ends it; what was written to its disk is gone
 #   test-machine.sh run [FLAG...]    boots it, runs the tests, ends it; -run PATTERN
 #
-# SUITE is Debian's: trixie, or sid, which has newer programs. All state is in
-# build/machine-SUITE. Each boot begins with the disk that make built. The checkout is at
-# /share in it, read-only. TARE_TEST_SHORT=1 leaves out what takes hours.
+# SUITE is Debian's: trixie, or sid, which has newer programs. It has CPUS processors (4),
+# in NODES NUMA nodes (1). All state is in build/machine-SUITE. Each boot begins with the
+# disk that make built. The checkout is at /share in it, read-only. TARE_TEST_SHORT=1 leaves
+# out what takes hours.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -138,13 +139,17 @@ inside() { # COMMAND...
 }
 
 boot() {
-	local began=$SECONDS
+	local began=$SECONDS cpus=${CPUS:-4} nodes=${NODES:-1} memory=6144 node numa=()
 	alive && die "the machine runs already"
 	rm -f "$folder/run"
 	qemu-img create -q -f qcow2 -b disk -F raw "$folder/run"
 	perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport' >"$folder/port"
+	for ((node = 0; node < nodes && nodes > 1; node++)); do
+		numa+=(-object "memory-backend-ram,id=m$node,size=$((memory / nodes))M")
+		numa+=(-numa "node,nodeid=$node,memdev=m$node,cpus=$((node * cpus / nodes))-$(((node + 1) * cpus / nodes - 1))")
+	done
 	# The name says whose it is. Units start slowly where four processors are emulated.
-	qemu-system-x86_64 -name "$folder/key" -machine q35 -accel tcg,thread=multi -cpu max -smp 4 -m 6G \
+	qemu-system-x86_64 -name "$folder/key" -machine q35 -accel tcg,thread=multi -cpu max -smp "$cpus" -m ${memory}M "${numa[@]}" \
 		-kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
 		-append "root=/dev/vda rw console=ttyS0 quiet mitigations=off maxcpus=1 systemd.default_timeout_start_sec=600" \
 		-drive "file=$folder/run,if=none,id=d0,format=qcow2,cache=unsafe" -device virtio-blk-pci,drive=d0 \

@@ -136,6 +136,12 @@ func TestAnOrdinaryUserMeasuresWithTheDocumentedCommand(t *testing.T) {
 	if f := doctor(t, output(t, asUser(t, "tare doctor --json")))["native"]; f.State != "missing" {
 		t.Errorf("without one native is %+v", f)
 	}
+	// In the files of the machine nothing is made.
+	for _, r := range bench(t, output(t, asUser(t, delegated+"tare bench --env native --runs 2 --json -- true"))) {
+		if len(r.Times) != 2 || r.Label != "user namespace, host rootfs" {
+			t.Errorf("%+v", r)
+		}
+	}
 	// Making an image of packages takes root; a file of one does not.
 	directory := t.TempDir()
 	study := filepath.Join(directory, "study.yaml")
