@@ -1,6 +1,7 @@
 // Package failing ends work at its first error, wherever in the work that is, for code that
-// would only pass the error on. It stays within a package: its callers get the error. And
-// within a goroutine: work that is ended so starts none, whose panic nobody would catch.
+// would only pass the error on. It stays within a package: its callers get the error. It
+// also stays within a goroutine: code that uses it starts none, where nobody would catch
+// the panic.
 //
 // It must not know what is done.
 package failing
