@@ -192,7 +192,7 @@ func missesOfAKnownCost(t *testing.T, home, seed string) (misses []string) {
 	}
 	truth := map[string]float64{"costly": math.Log(1.05), "idle": 0}
 	found := 0
-	for _, a := range analysis.Of(run.Plan, run.Trials, verdict.Contrasts(run.Plan, run.Trials, run.Manifest.Environments), analysis.Seen{}) {
+	for _, a := range analysis.Of(run.Plan, run.Trials, verdict.Contrasts(run.Plan, run.Trials, run.Manifest), analysis.Seen{}) {
 		if a.Metric != "spin_seconds" {
 			continue
 		}

@@ -35,7 +35,7 @@ func showRun(app *App, directory string, asJSON, verify bool) error {
 			Stolen     any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
 			Rounds     any             `json:"rounds,omitempty"` // numbers that the first blocks chose
 		}{
-			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest.Environments),
+			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest),
 			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.AtLoads(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
 		})
 	}

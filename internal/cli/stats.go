@@ -68,12 +68,14 @@ baseline; null is an unbounded end of an interval.`,
 			return writeStatsTable(app.Stdout, s, o, contrasts)
 		},
 	}
-	o.Confidence = study.DefaultConfidence
+	o.Confidence, o.Precision = study.DefaultConfidence, study.DefaultPrecision
 	cmd.Flags().StringVar(&o.Baseline, "baseline", "", "`environment` that the others are compared with")
 	cmd.Flags().StringVar(&margin, "margin", study.DefaultMargin.String(), "differences within this `share` count as equivalent")
+	cmd.Flags().BoolVar(&o.Budget, "budget", false, "the time was fixed in advance: analyses after a quarter and half of the blocks, and of all of them")
 	cmd.Flags().StringVar(&o.Better, "better", "lower", "`direction` that is better: lower or higher")
 	cmd.Flags().BoolVar(&o.Fixed, "blocks-fixed", false, "the number of blocks was fixed in advance: analyse all of them once")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	cmd.MarkFlagsMutuallyExclusive("budget", "blocks-fixed")
 	return cmd
 }
 
@@ -98,7 +100,7 @@ type statsReport struct {
 	Baseline   string             `json:"baseline"`
 	Margin     float64            `json:"margin"`
 	Confidence float64            `json:"confidence"`
-	Procedure  string             `json:"procedure"` // sequential, fixed or unpaired
+	Procedure  string             `json:"procedure"` // sequential, budget, fixed or unpaired
 	Contrasts  []verdict.Contrast `json:"contrasts"`
 }
 
@@ -157,12 +159,15 @@ func statsRow(s *sheet.Sheet, c verdict.Contrast) []string {
 	if c.Look > 0 {
 		look = fmt.Sprint(c.Look)
 	}
-	if c.Projection > 0 {
+	if c.Projection > c.N {
 		if needs = fmt.Sprintf("~%d", c.Projection); c.Projection > verdict.FarAway {
 			needs = fmt.Sprintf(">%d", verdict.FarAway)
 		}
 	}
 	word := string(c.Verdict)
+	if c.Leaning != "" {
+		word = "leaning " + string(c.Leaning)
+	}
 	if c.InsideMargin {
 		word += "*"
 	}

@@ -127,7 +127,7 @@ func TestStatsReadsBlocksInTheirOrder(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &report); err != nil {
 		t.Fatal(err)
 	}
-	if c := report.Contrasts[0]; c.Look != 4 || c.Verdict != verdict.Slower || c.N != 20 {
+	if c := report.Contrasts[0]; c.Look != 6 || c.Verdict != verdict.Slower || c.N != 20 {
 		t.Errorf("%+v", c)
 	}
 }

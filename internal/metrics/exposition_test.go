@@ -21,6 +21,7 @@ import (
 	"tare/internal/testing/metricstest"
 	"tare/internal/testing/prometheustest"
 	"tare/internal/usage"
+	"tare/internal/verdict"
 )
 
 // gather is what Prometheus is shown of a run.
@@ -236,7 +237,9 @@ func TestTheTrialUnderWayIsShownUntilItEnds(t *testing.T) {
 func TestAnOpenContrastIsShownAsOpen(t *testing.T) {
 	trials := metricstest.Trials()
 	r := made()
-	r.Tried(trials[0], metricstest.Contrasts(trials[:12])) // three blocks: too few to say anything
+	m := metricstest.Manifest()
+	m.Sessions = []rundir.Session{{}}                                         // which goes on
+	r.Tried(trials[0], verdict.Contrasts(metricstest.Plan(), trials[:12], m)) // three blocks: too few to say anything
 	families := gather(t, r)
 	if got, _ := value(families, metrics.Verdicts.Name, "open"); got != 2 {
 		t.Errorf("%v open contrasts, want 2", got)

@@ -35,7 +35,7 @@ func searched() model.Input {
 		}
 		t.Rounds, t.Metrics = nil, map[string]float64{workload.Capacity: rate}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	return in
 }
 
@@ -92,7 +92,7 @@ func TestAFewBlocksGiveARangeOfTheCapacity(t *testing.T) {
 			few = append(few, one)
 		}
 	}
-	in.Trials, in.Contrasts = few, verdict.Contrasts(in.Plan, few, in.Manifest.Environments)
+	in.Trials, in.Contrasts = few, verdict.Contrasts(in.Plan, few, in.Manifest)
 	var terminal bytes.Buffer
 	if err := writeText(&terminal, in, model.Options{}); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestTheSameTrafficTakesCoresAndMemory(t *testing.T) {
 		in.Trials = append(in.Trials, one)
 	}
 	in.Plan.Workloads = append(in.Plan.Workloads, loaded)
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	if _, err := json.Marshal(verdict.AtLoads(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments)); err != nil {
 		t.Error(err)
 	}

@@ -29,7 +29,7 @@ func TestMoneyIsScaledToReadableAmountsInEveryFormat(t *testing.T) {
 			t.Metrics["money_per_kop"] = 2.67e-7
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	var document, text, all bytes.Buffer
 	for _, err := range []error{writeMarkdown(&document, in, model.Options{}), writeText(&text, in, model.Options{Width: 100}), writeText(&all, in, model.Options{Width: 100, All: true})} {
 		if err != nil {

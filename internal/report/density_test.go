@@ -108,7 +108,7 @@ func TestDensityIsShownInEveryFormat(t *testing.T) {
 		more = append(more, crowd)
 	}
 	in.Trials = append(in.Trials, more...)
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	var terminal, markdown, page bytes.Buffer
 	if err := writeText(&terminal, in, model.Options{Width: 200}); err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func FuzzRunDirectory(f *testing.F) {
 				}
 				return
 			}
-			in := model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest.Environments))
+			in := model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest))
 			format := Formats[int(which)/len(all)%len(Formats)]
 			text, err := written(format, in, model.Options{All: true, Colour: true, Width: 100})
 			if err != nil {

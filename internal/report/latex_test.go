@@ -130,7 +130,7 @@ func withLongNames(in model.Input) model.Input {
 			in.Trials[i].Workload = longer(work)
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	for i := range in.Contrasts {
 		in.Contrasts[i].Warnings = append(in.Contrasts[i].Warnings, verdict.Warning{Code: verdict.Confound, Told: "something besides the layer differs from native: huge pages"})
 	}
@@ -162,7 +162,7 @@ func TestHostileTextDoesNothingInLaTeX(t *testing.T) {
 			for i := range in.Trials {
 				rename(&in.Trials[i].Workload)
 			}
-			in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+			in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 			directory := paper(t, in)
 			_, text := compiled(t, directory)
 			if strings.Contains(text, "root:x:") {

@@ -69,7 +69,7 @@ func TestARunOnOneNodeIsReportedAsOneWithout(t *testing.T) {
 	for i := range in.Trials {
 		in.Trials[i].Metrics = reporttest.Quick().Trials[i].Metrics
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	without := formats(reporttest.Quick())
 	for format, write := range formats(in) {
 		var one, other bytes.Buffer

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tare/internal/report/model"
+	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )
@@ -16,7 +17,8 @@ import (
 func TestAnEnvironmentThatHasNotRunHasNoRow(t *testing.T) {
 	in := reporttest.Ladder()
 	in.Trials = in.Trials[:2] // native and the first rung
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Manifest.Sessions = []rundir.Session{{Ended: in.Trials[1].Ended, Stopped: rundir.Interrupted}}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	var out, document bytes.Buffer
 	if err := writeWhy(&out, in, model.Options{Width: 80}); err != nil {
 		t.Fatal(err)
@@ -43,7 +45,7 @@ func TestAnEnvironmentThatHasNotRunHasNoRow(t *testing.T) {
 		t.Error("the page has no line for the second end")
 	}
 	in.Trials = nil
-	in.Contrasts = verdict.Contrasts(in.Plan, nil, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, nil, in.Manifest)
 	out.Reset()
 	if err := writeWhy(&out, in, model.Options{Width: 80}); err != nil || strings.Contains(out.String(), " 0/s") {
 		t.Errorf("%v\n%s", err, out.String())
@@ -62,7 +64,7 @@ func TestOverSeveralOrdersTheIntervalAndTheSpreadHaveHeadsOfTheirOwn(t *testing.
 		again.Order = 2
 		in.Plan.Steps = append(in.Plan.Steps, again)
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	var out, document bytes.Buffer
 	if err := writeWhy(&out, in, model.Options{Width: 100}); err != nil {
 		t.Fatal(err)

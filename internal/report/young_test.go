@@ -21,7 +21,7 @@ func cut(blocks int) model.Input {
 		}
 	}
 	in.Trials = kept
-	in.Contrasts = verdict.Contrasts(in.Plan, kept, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, kept, in.Manifest)
 	return in
 }
 

@@ -25,7 +25,7 @@ func (e *execution) finish(ctx context.Context, r *Result) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	err := finish(ctx, e.run, func() model.Input {
-		r.Contrasts = verdict.Contrasts(e.run.Plan, e.run.Trials, e.run.Manifest.Environments)
+		r.Contrasts = verdict.Contrasts(e.run.Plan, e.run.Trials, e.run.Manifest)
 		return r.ReportInput()
 	})
 	if err != nil && ctx.Err() != nil {
@@ -56,7 +56,7 @@ func OpenReport(directory string) (model.Input, error) {
 	if err != nil {
 		return model.Input{}, &InputError{err}
 	}
-	return model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest.Environments)), nil
+	return model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest)), nil
 }
 
 // finish writes the reports and the checksums, which may take seconds of a large run. If

@@ -355,6 +355,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 		stopped = e.secrets.Mask(err.Error())
 	}
 	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
+	m.Sessions[session].Over = err == nil && !interrupted
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
 		if n := len(e.run.Trials); n > 0 || e.trying {
 			err = fmt.Errorf("%w\n%d trials are kept in %s; fix the cause, then continue with `tare run --resume %s`", err, n, e.Directory, e.Directory)

@@ -110,3 +110,16 @@ func (m Manifest) HasEnded() bool {
 	n := len(m.Sessions)
 	return n == 0 || !m.Sessions[n-1].Ended.IsZero()
 }
+
+// Over reports whether the run ended as it was planned, and when; without a time if it
+// was imported or made up. Sessions of earlier versions do not say so: those ended that were not
+// interrupted.
+func (m Manifest) Over() (end time.Time, over bool) {
+	n := len(m.Sessions)
+	for _, s := range m.Sessions {
+		if s.Over {
+			return s.Ended, true
+		}
+	}
+	return time.Time{}, n == 0 || m.HasEnded() && m.Sessions[n-1].Stopped != Interrupted
+}

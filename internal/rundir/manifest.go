@@ -85,6 +85,8 @@ type Session struct {
 	// Ended is zero if the process was killed.
 	Ended   time.Time `json:"ended,omitzero"`
 	Stopped string    `json:"stopped,omitempty"` // why it stopped, in words
+	// Over: the run ended as it was planned, and its verdicts are final.
+	Over bool `json:"over,omitempty"`
 	// Parallel is how many nodes worked at the same time, if the session set it.
 	Parallel int `json:"parallel,omitempty"`
 	// Gone are the nodes that got no more blocks, with the reason.

@@ -173,13 +173,11 @@ func TestVerdictsOverNodesThatDiffer(t *testing.T) {
 	if testing.Short() {
 		n = 1000
 	}
-	alpha, _ := Levels(1)
 	for i, layout := range layouts {
 		row := layout.name
 		for j, spread := range []float64{0, .5, 1, 2, 4} {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 			alarms := 0
-			c := crossings{}
 			for range n {
 				off := slices.Clone(layout.off)
 				if off == nil {
@@ -192,11 +190,11 @@ func TestVerdictsOverNodesThatDiffer(t *testing.T) {
 						off[k] -= sum / float64(shares)
 					}
 				}
-				d := make([]float64, looks[len(looks)-1])
+				d := make([]float64, MostLook)
 				for b, node := range dealt(rng, layout.shares, len(d)) {
 					d[b] = spread*off[node] + rng.NormFloat64()
 				}
-				if above, below := c.of(d); min(above, below) <= alpha*(1+1e-9) {
+				if v, _ := concluded(d, .01); v.Different {
 					alarms++
 				}
 			}

@@ -115,7 +115,7 @@ func DecideOpen(d []float64, m int, alpha, margin float64) Decision {
 	share := alpha / float64(m)
 	v := Decision{}
 	v.N, v.Outcome = openOutcome(d, share, margin)
-	v.Interval, v.Equivalence = OpenInterval(d[:v.N], share), OpenInterval(d[:v.N], 2*share)
+	v.Interval = OpenInterval(d[:v.N], share)
 	return v
 }
 

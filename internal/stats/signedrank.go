@@ -48,8 +48,8 @@ func SignedRankCDF(n int) []float64 {
 
 // SignedRankK is the largest k with P(W+ <= k-1) <= alpha/2. The ends of the
 // Hodges-Lehmann interval are the k-th smallest and the k-th largest Walsh
-// average; with k = 0 it is unbounded. The calibrated levels are attainable
-// p-values, so the comparison has a relative tolerance of 1e-9.
+// average; with k = 0 it is unbounded. A level may be an attainable p-value, so the
+// comparison has a relative tolerance of 1e-9.
 func SignedRankK(n int, alpha float64) int {
 	limit := alpha / 2 * (1 + 1e-9)
 	if n <= exactUpTo {

@@ -1,7 +1,7 @@
 // Package stats holds the estimators, intervals and decisions behind a verdict, as
 // pure functions of numbers: the Hodges-Lehmann estimator with its exact
-// signed-rank interval, the calibrated interim analyses of the sequential
-// procedure, and the signed-rank e-process for open-ended runs. Each function
+// signed-rank interval, the shares of the error that the analyses of a run
+// spend, and the signed-rank e-process for open-ended runs. Each function
 // cites its source; docs/explanation/statistics.md explains the procedure.
 //
 // It must not do I/O, and must not know trials, studies or environments. All

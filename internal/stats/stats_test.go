@@ -11,11 +11,6 @@ import (
 
 // differences draws the log ratios of a run: between 1 and 60 of them, some
 // tied, some zero.
-// Decide does all analyses that d reaches.
-func Decide(d []float64, m int, margin float64) Decision {
-	return Continue(Decision{Outcome: Undecided}, d, m, margin)
-}
-
 func differences(t *rapid.T, least int) []float64 {
 	value := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, .01, .02, -.01}))
 	return rapid.SliceOfN(value, least, 60).Draw(t, "d")
@@ -97,14 +92,9 @@ func TestTheUnitOfMeasurementDoesNotMatter(t *testing.T) {
 func TestADecisionIsTheSameFromBothSides(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, m := differences(t, 1), rapid.IntRange(1, 60).Draw(t, "m")
-		for _, decide := range []func([]float64) Decision{
-			func(d []float64) Decision { return Decide(d, m, math.Log(1.02)) },
-			func(d []float64) Decision { return DecideOpen(d, m, .05, math.Log(1.02)) },
-		} {
-			a, b := decide(d), decide(mirrored(d))
-			if a.N != b.N || a.Outcome != b.Outcome || !sameInterval(a.Interval, turned(b.Interval)) {
-				t.Fatalf("%+v, from the other side %+v", a, b)
-			}
+		a, b := DecideOpen(d, m, .05, math.Log(1.02)), DecideOpen(mirrored(d), m, .05, math.Log(1.02))
+		if a.N != b.N || a.Outcome != b.Outcome || !sameInterval(a.Interval, turned(b.Interval)) {
+			t.Fatalf("%+v, from the other side %+v", a, b)
 		}
 	})
 }
@@ -112,18 +102,13 @@ func TestADecisionIsTheSameFromBothSides(t *testing.T) {
 func TestTheFirstOutcomeSticks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := differences(t, 8)
-		for _, decide := range []func([]float64) Decision{
-			func(d []float64) Decision { return Decide(d, 1, math.Log(1.02)) },
-			func(d []float64) Decision { return DecideOpen(d, 1, .05, math.Log(1.02)) },
-		} {
-			first := decide(d)
-			if first.Outcome != Different && first.Outcome != Equivalent {
-				continue
-			}
-			later := decide(append(slices.Clone(d), rapid.SliceOfN(rapid.Float64Range(-1, 1), 0, 60-len(d)).Draw(t, "more")...))
-			if later != first {
-				t.Fatalf("%+v became %+v", first, later)
-			}
+		first := DecideOpen(d, 1, .05, math.Log(1.02))
+		if first.Outcome == Undecided {
+			return
+		}
+		later := DecideOpen(append(slices.Clone(d), rapid.SliceOfN(rapid.Float64Range(-1, 1), 0, 60-len(d)).Draw(t, "more")...), 1, .05, math.Log(1.02))
+		if later != first {
+			t.Fatalf("%+v became %+v", first, later)
 		}
 	})
 }
@@ -249,37 +234,12 @@ func TestOpenEndedAnalysesKeepTheErrorRate(t *testing.T) {
 	}
 }
 
-func TestAnotherConfidenceTakesAnotherRow(t *testing.T) {
-	for _, c := range []struct {
-		m          int
-		confidence float64
-		row        int
-		kept       float64
-	}{{1, .95, 1, .95}, {4, .95, 4, .95}, {1, .99, 5, .99}, {3, .99, 15, .99}, {1, .9, 1, .95}, {4, .9, 2, .9}, {3, .9, 2, .925}} {
-		row, kept := FamilyFor(c.m, c.confidence)
-		if row != c.row || math.Abs(kept-c.kept) > 1e-12 {
-			t.Errorf("m=%d at %v: row %d keeps %v, want row %d and %v", c.m, c.confidence, row, kept, c.row, c.kept)
+func TestTheNextLookIsFound(t *testing.T) {
+	for n, next := range map[int]int{0: 6, 5: 6, 6: 9, 59: 60, 60: 0, 100: 0} {
+		if NextLook(n) != next {
+			t.Errorf("after %d blocks: %d", n, NextLook(n))
 		}
 	}
-}
-
-func TestLooksAreFound(t *testing.T) {
-	for _, c := range []struct{ n, last, next int }{{0, 0, 4}, {3, 0, 4}, {4, 4, 5}, {7, 6, 8}, {8, 8, 10}, {59, 50, 60}, {60, 60, 0}, {100, 60, 0}} {
-		if LastLook(c.n) != c.last || NextLook(c.n) != c.next {
-			t.Errorf("around %d blocks: %d and %d", c.n, LastLook(c.n), NextLook(c.n))
-		}
-	}
-}
-
-func TestNarrowKeepsWhatWasDecided(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := differences(t, 20)
-		early, late := HodgesLehmann(d[:10], .01), HodgesLehmann(d, .01)
-		v := Narrow(early, late)
-		if v.Low < early.Low || v.High > early.High || v.Estimate < v.Low || v.Estimate > v.High {
-			t.Fatalf("%+v from %+v and %+v", v, early, late)
-		}
-	})
 }
 
 func TestOutliersAreCountedAndTailsCompared(t *testing.T) {
@@ -298,29 +258,29 @@ func TestOutliersAreCountedAndTailsCompared(t *testing.T) {
 }
 
 func TestBlocksNeeded(t *testing.T) {
-	if got := BlocksNeeded(60, Interval{0, -.04, .04}, .01, .02); got != 960 {
+	if got := BlocksNeeded(60, Interval{0, -.04, .04}, .01, .01); got != 960 {
 		t.Errorf("%d", got)
 	}
 	// At a level of 1/64, the range of four is extended by itself on each side, and
 	// that of seven by nothing: there, the signed-rank interval begins.
 	for half, want := range map[float64]int{.01: 4, .012: 5, .02: 7, .08: 85} {
-		if got := BlocksNeeded(4, Interval{0, -half, half}, 1./64, .02); got != want {
+		if got := BlocksNeeded(4, Interval{0, -half, half}, 1./64, .01); got != want {
 			t.Errorf("of an extended range: %d, want %d", got, want)
 		}
 	}
-	if got := BlocksNeeded(8, Interval{0, math.Inf(-1), math.Inf(1)}, .01, .02); got != 0 {
+	if got := BlocksNeeded(8, Interval{0, math.Inf(-1), math.Inf(1)}, .01, .01); got != 0 {
 		t.Errorf("unbounded: %d", got)
 	}
 }
 
-func BenchmarkDecideSixtyBlocks(b *testing.B) {
+func BenchmarkJudgeSixtyBlocks(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	d := make([]float64, 60)
 	for i := range d {
 		d[i] = rng.NormFloat64()
 	}
 	for b.Loop() {
-		Decide(d, 4, math.Log(1.02))
+		concluded(d, math.Log(1.02))
 	}
 }
 

@@ -381,13 +381,12 @@ func profiles(t *testing.T) (all []profile) {
 
 // concluded is what the procedure says about a profile with an effect, from at most
 // 60 blocks of so many rounds.
-func (p profile) concluded(rng *rand.Rand, rounds int, effect, margin float64, location func([]float64) float64) Decision {
-	looks := Looks()
-	d := make([]float64, 0, looks[len(looks)-1])
-	for _, block := range p.blocks(rng, looks[len(looks)-1], rounds) {
+func (p profile) concluded(rng *rand.Rand, rounds int, effect, margin float64, location func([]float64) float64) (Judgement, Interval) {
+	d := make([]float64, 0, MostLook)
+	for _, block := range p.blocks(rng, MostLook, rounds) {
 		d = append(d, location(block)-p.centre+effect)
 	}
-	return Decide(d, 1, margin)
+	return concluded(d, margin)
 }
 
 // The procedure as a whole, from rounds to a verdict, on what was recorded and on
@@ -415,14 +414,14 @@ func TestAlternatingSamplesKeepThePromises(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 			wrong, missed, decided, blocks := 0, 0, 0, 0
 			for range n {
-				v := p.concluded(rng, rounds, effect, margin, Location)
-				if v.Interval.Low > effect || v.Interval.High < effect {
+				v, shown := p.concluded(rng, rounds, effect, margin, Location)
+				if shown.Low > effect || shown.High < effect {
 					missed++
 				}
-				if v.Outcome != Inconclusive {
+				if v.Decided() {
 					decided++
 				}
-				if j == 0 && v.Outcome == Different || j == 1 && v.Outcome == Equivalent || j == 2 && v.Outcome == Different && v.Interval.Estimate < 0 {
+				if j == 0 && v.Different || j == 1 && v.Equivalent || j == 2 && v.Different && !v.Above {
 					wrong++
 				}
 				blocks += v.N
@@ -450,29 +449,28 @@ func TestAnotherNumberOfRoundsKeepsThePromises(t *testing.T) {
 			t.Fatalf("TARE_SIM_PATHS=%s is not a number of runs", text)
 		}
 	}
-	looks := Looks()
 	for i, p := range profiles(t) {
 		row := fmt.Sprintf("%-26s", p.name)
 		for j, c := range []struct{ cost, rounds int }{{4, 8}, {20, 13}, {100, 28}} {
 			rng := rand.New(rand.NewPCG(uint64(i), uint64(j)))
-			run := func(rounds int) (v Decision, time float64) {
+			run := func(rounds int) (v Judgement, shown Interval, time float64) {
 				var d []float64
-				for _, block := range append(p.blocks(rng, 3, 16), p.blocks(rng, looks[len(looks)-1]-3, rounds)...) {
+				for _, block := range append(p.blocks(rng, 3, 16), p.blocks(rng, MostLook-3, rounds)...) {
 					d = append(d, Location(block)-p.centre)
 				}
-				v = Decide(d, 1, math.Log(1.02))
-				return v, float64(v.N*(c.cost+rounds) + 3*(16-rounds))
+				v, shown = concluded(d, math.Log(1.02))
+				return v, shown, float64(v.N*(c.cost+rounds) + 3*(16-rounds))
 			}
 			wrong, missed, time, of16 := 0, 0, 0.0, 0.0
 			for range n {
-				v, took := run(c.rounds)
-				if v.Outcome == Different {
+				v, shown, took := run(c.rounds)
+				if v.Different {
 					wrong++
 				}
-				if v.Interval.Low > 0 || v.Interval.High < 0 {
+				if shown.Low > 0 || shown.High < 0 {
 					missed++
 				}
-				_, took16 := run(16)
+				_, _, took16 := run(16)
 				time, of16 = time+took, of16+took16
 			}
 			share := func(count int) float64 { return 100 * float64(count) / float64(n) }

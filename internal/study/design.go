@@ -20,6 +20,9 @@ const DefaultMargin = quantity.Share(.02)
 // DefaultConfidence is the confidence of a study that sets none.
 const DefaultConfidence = quantity.Share(.95)
 
+// DefaultPrecision is the precision of a study that sets none.
+const DefaultPrecision = quantity.Share(.25)
+
 // Frozen are instances that are stopped between their samples.
 const Frozen = "frozen"
 
@@ -56,6 +59,7 @@ type designSection struct {
 	Blocks     blocksSection        `yaml:"blocks"`
 	Margin     *quantity.Share      `yaml:"margin"`
 	Confidence *quantity.Share      `yaml:"confidence"`
+	Precision  *quantity.Share      `yaml:"precision"`
 	Budget     time.Duration        `yaml:"budget"`
 	Family     string               `yaml:"family"`
 	Drop       string               `yaml:"drop"`
@@ -85,6 +89,7 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 			Order:      pick("order", s.Order, Alternating, orders),
 			Margin:     DefaultMargin,
 			Confidence: DefaultConfidence,
+			Precision:  DefaultPrecision,
 			Budget:     s.Budget,
 			Family:     pick("family", s.Family, "metric", families),
 			Drop:       pick("drop", s.Drop, "decided", drops),
@@ -102,10 +107,12 @@ func (s *designSection) resolve(at strictyaml.Node) designResolved {
 			at.At("confidence").Problemf("confidence: must lie between 50%% and 100%%, such as 95%%")
 		}
 	}
-	d.Blocks = s.Blocks.resolve(at.At("blocks"))
-	if d.Confidence != DefaultConfidence && !d.Blocks.Fixed && !d.Blocks.Open {
-		at.At("confidence").Problemf("confidence: the interim analyses of a study that can stop early are calibrated for 95%%; for another confidence set a fixed number of blocks, or max: none")
+	if s.Precision != nil {
+		if d.Precision = *s.Precision; d.Precision < .01 || d.Precision > 1 {
+			at.At("precision").Problemf("precision: must lie between 1%% and 100%% of the change, such as 25%%")
+		}
 	}
+	d.Blocks = s.Blocks.resolve(at.At("blocks"))
 	return d
 }
 
@@ -184,8 +191,7 @@ func (b blocksSection) resolve(at strictyaml.Node) Blocks {
 		}
 		return Blocks{Min: *b.exact, Max: *b.exact, Fixed: true}
 	}
-	looks := stats.Looks() // the interim analyses that the error rates are calibrated for
-	firstLook, lastLook := looks[0], looks[len(looks)-1]
+	const firstLook, lastLook = stats.LeastLook, stats.MostLook
 	blocks := Blocks{Min: firstLook, Max: lastLook}
 	if m := b.bounds.Max; m != nil && m.word {
 		blocks.Max, blocks.Open = 0, true
@@ -199,12 +205,12 @@ func (b blocksSection) resolve(at strictyaml.Node) Blocks {
 	case blocks.Min < 1:
 		at.At("min").Problemf("min: must be at least 1")
 	case blocks.Open:
+	case b.bounds.Min != nil && blocks.Min > blocks.Max:
+		at.At("min").Problemf("min: is above max, %d", blocks.Max)
 	case blocks.Max < firstLook:
 		at.At("max").Problemf("max: the first interim analysis is at %d blocks; for fewer, set a fixed number, blocks: %d", firstLook, max(blocks.Max, 1))
 	case blocks.Max > lastLook:
 		at.At("max").Problemf("max: the last interim analysis is at %d blocks; set a fixed number, blocks: %d, or max: none", lastLook, blocks.Max)
-	case blocks.Min > blocks.Max:
-		at.At("min").Problemf("min: is above max, %d", blocks.Max)
 	}
 	return blocks
 }

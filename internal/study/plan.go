@@ -170,8 +170,18 @@ type Design struct {
 	Confidence quantity.Share `json:"confidence"`
 	Family     string         `json:"family"` // metric or study
 	Drop       string         `json:"drop"`   // decided or never
+	// Precision is how narrow the interval of an environment is when it leaves a run: the
+	// half-width as a share of the estimate. 0: an earlier version made the plan.
+	Precision quantity.Share `json:"precision,omitempty"`
 	// Quiet is how long a block may wait until the machine is idle.
 	Quiet time.Duration `json:"quiet"`
+}
+
+// Leaves reports whether environments leave a run with their verdicts, at interim
+// analyses. If none does, there is one analysis of all blocks, or one after each where
+// there is no maximum.
+func (d Design) Leaves() bool {
+	return !d.Blocks.Fixed && !d.Blocks.Open && d.Order != "sequential" && d.Drop != "never"
 }
 
 // Blocks bounds the number of blocks. Fixed: exactly Max. Open: no maximum, by

@@ -136,7 +136,7 @@ func TestAStudyBecomesAPlanWithNothingLeftOpen(t *testing.T) {
 		"written_per_kop B/kop lower", "switches_per_kop 1/kop lower", "energy_per_kop J/kop lower"})
 	check(t, "the image", plan.Image.Recipe.Packages, []string{"redis-server", "redis-tools", "strace", "sysbench"})
 	check(t, "the design", plan.Design, Design{Order: "interleaved", Blocks: Blocks{Min: 10, Open: true}, Budget: 5 * 60e9,
-		Margin: .03, Confidence: .95, Family: "metric", Drop: "decided"})
+		Margin: .03, Confidence: .95, Precision: .25, Family: "metric", Drop: "decided"})
 	check(t, "seed and names", []any{plan.Seed, plan.Name, plan.Study, plan.Baseline}, []any{uint64(7), "my-study", "redis under load", "native"})
 
 	text, err := json.Marshal(plan)
@@ -272,7 +272,7 @@ func TestAStudyThatCannotReachAVerdictIsAnError(t *testing.T) {
 		"doubled environment":   {"study: x\nenvironments:\n  native: {}\n  native: {}\nworkloads: [{use: startup}]", "is already in line"},
 		"a text for a mapping":  {"study: x\nenvironments: native\nworkloads: [{use: startup}]", "expected a mapping"},
 		"two recipes and an id": {"study: x\nimage: {reference: \"debian:12\", packages: [gcc]}\n" + body, "a reference and a recipe"},
-		"confidence and looks":  {"study: x\ndesign: {confidence: 99%}\n" + body, "calibrated for 95%"},
+		"no precision":          {"study: x\ndesign: {precision: 0%}\n" + body, "between 1% and 100%"},
 		"too few for a look":    {"study: x\ndesign: {blocks: {max: 3}}\n" + body, "blocks: 3"},
 		"not YAML":              {"study: [", "study.yaml:1:"},
 		"empty":                 {"", "empty"},

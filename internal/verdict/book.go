@@ -3,6 +3,7 @@ package verdict
 import (
 	"iter"
 	"slices"
+	"time"
 
 	"tare/internal/base/lists"
 	"tare/internal/environment"
@@ -15,10 +16,10 @@ import (
 )
 
 // Contrasts returns the contrasts of all trials of a run, in the order of the
-// plan: workload, level, metric, environment. facts hold the labels and the
-// environments that are not usable, which have no contrast; facts may be nil.
-func Contrasts(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
-	all := NewBook(plan, usable(plan, facts)).judged(trials, facts)
+// plan: workload, level, metric, environment. The manifest has the labels, the
+// environments that are not usable, which have no contrast, and whether the run is over.
+func Contrasts(plan *study.Plan, trials []rundir.Trial, m rundir.Manifest) []Contrast {
+	all := NewBook(plan, usable(plan, m.Environments)).judged(trials, m)
 	warnOfCarryOver(plan, trials, all)
 	return all
 }
@@ -33,13 +34,22 @@ func usable(plan *study.Plan, facts map[string]rundir.EnvironmentFacts) (names [
 	return names
 }
 
-// judged enters all trials into the book and returns its contrasts.
-func (b *Book) judged(trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
-	for name, f := range facts {
+// judged enters all trials into the book and returns its contrasts. Trials that were made
+// after the last analysis are left out: no error is left for them.
+func (b *Book) judged(trials []rundir.Trial, m rundir.Manifest) []Contrast {
+	for name, f := range m.Environments {
 		b.Label(name, f.Label)
 	}
+	end, over := m.Over()
 	for _, t := range trials {
-		b.Add(t)
+		if end.IsZero() || !t.Started.After(end) {
+			b.Add(t)
+		} else {
+			b.after = true
+		}
+	}
+	if over {
+		b.End()
 	}
 	return b.Contrasts()
 }
@@ -56,6 +66,10 @@ type Book struct {
 	touched map[subject.Cell][]*entry // the contrasts that a cell is part of
 	// abandoned is how many blocks will not be finished; see Abandon.
 	abandoned int
+	families  map[any]*family
+	clock     clock
+	over      bool
+	after     bool // there are trials after the last analysis
 }
 
 // entry is a contrast with the series that it is computed from.
@@ -67,7 +81,13 @@ type entry struct {
 	paired      paired
 	stale       bool // the verdict is out of date
 	undescribed bool // the verdict is up to date, the description is not
-	last        lastDecision
+	family      *family
+	cells       []subject.Cell // of the environments that stay for it
+	course      stats.Course
+	judged      stats.Judgement
+	shown       shown
+	open        stats.Decision // of a run that may end after any block
+	openOf      []float64
 	held        int  // the first block that is under way; 0: none is before another
 	value       bool // over is 1 and no sample: see Values
 }
@@ -97,11 +117,22 @@ func NewBook(plan *study.Plan, usable []string) *Book {
 				for _, p := range k.pairs {
 					b.enter(e, i, at.In(p.environment), at.In(p.base))
 				}
-				b.entries = append(b.entries, e)
+				key := familyKey{at.Of(m.Name), k.whole()}
+				if plan.Design.Family == "study" && m.Primary {
+					key = familyKey{whole: k.whole()}
+				}
+				b.join(e, key)
 			}
 		}
 	}
 	return b
+}
+
+// familyKey is the metric whose contrasts share an error rate, or none for all primary
+// ones of a study. The total of a ladder is apart.
+type familyKey struct {
+	of    subject.Figure
+	whole bool
 }
 
 // places are the workloads of a plan at each of their levels.
@@ -120,7 +151,8 @@ func places(plan *study.Plan) iter.Seq2[subject.Place, study.Workload] {
 // emptyBook has no contrasts yet.
 func emptyBook(plan *study.Plan) *Book {
 	b := &Book{plan: plan, turns: 1, labels: map[string]string{}, series: map[subject.Cell][]*series{},
-		metrics: map[string][]workload.Metric{}, touched: map[subject.Cell][]*entry{}}
+		metrics: map[string][]workload.Metric{}, touched: map[subject.Cell][]*entry{},
+		families: map[any]*family{}, clock: clock{ends: map[int]time.Time{}, looks: make([]int, len(stats.BudgetLooks()))}}
 	for _, w := range plan.Workloads {
 		b.metrics[w.Name] = metricsOf(w.Pack)
 	}
@@ -128,13 +160,18 @@ func emptyBook(plan *study.Plan) *Book {
 }
 
 func newEntry(c Contrast, fresh string) *entry {
-	return &entry{contrast: c, fresh: fresh, stale: true}
+	e := &entry{contrast: c, fresh: fresh, stale: true}
+	e.family = &family{[]*entry{e}}
+	return e
 }
 
 // enter adds two cells to a contrast of one metric, given by its index: one for
 // either side.
 func (b *Book) enter(e *entry, metric int, at, base subject.Cell) {
 	e.of, e.over = append(e.of, b.at(at)[metric]), append(e.over, b.at(base)[metric])
+	if e.cells = append(e.cells, at); b.byStep() {
+		e.cells = append(e.cells, base)
+	}
 	for _, p := range []subject.Cell{at, base} {
 		if fed := b.touched[p]; len(fed) == 0 || fed[len(fed)-1] != e {
 			b.touched[p] = append(fed, e)
@@ -183,7 +220,7 @@ func (b *Book) Hold(block int) {
 		from := min(block, e.held)
 		later := func(s *series) bool { return s.last() > from }
 		if e.held != block && (slices.ContainsFunc(e.of, later) || slices.ContainsFunc(e.over, later)) {
-			e.stale = true
+			e.outdate()
 		}
 		e.held = block
 	}
@@ -216,8 +253,11 @@ func (b *Book) Add(t rundir.Trial) {
 			s.lengths[t.Block] = t.LengthLogs(m.Name)
 		}
 	}
+	if b.plan.Design.Budget > 0 {
+		b.clock.add(t)
+	}
 	for _, e := range b.touched[at] {
-		e.stale = true
+		e.outdate()
 		e.paired.forget(t.Block)
 	}
 }
@@ -260,9 +300,13 @@ func (b *Book) Open(at subject.Cell, block int) bool {
 }
 
 func (b *Book) refresh(e *entry) {
+	if design := b.plan.Design; design.Budget > 0 && b.clock.tick(design.Budget, design.Blocks.Max*b.turns) {
+		for _, other := range b.entries {
+			other.stale = true
+		}
+	}
 	if e.stale {
-		b.evaluate(e)
-		e.stale, e.undescribed = false, true
+		b.evaluate(e.family)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestACarryOverIsFoundAndSaid(t *testing.T) {
 	}
 	p := planOf(usual, "native", "docker", "gvisor")
 	for _, p.Design.Waiting = range []string{"idle", study.Frozen} {
-		for _, c := range Contrasts(p, trials, nil) {
+		for _, c := range Contrasts(p, trials, rundir.Manifest{}) {
 			if at := slices.Index(codes(c), CarryOver); (at >= 0) != (c.Environment == "docker") {
 				t.Errorf("%s: %v", c.Environment, c.Warnings)
 			} else if at >= 0 && (!strings.HasPrefix(c.Warnings[at].String(), "samples of docker that follow one of gvisor differ from its others by +") ||

@@ -76,25 +76,36 @@ type Contrast struct {
 	Most   float64 `json:"-"`
 
 	// Estimate, Low and High are log ratios; an end without a bound is infinite.
-	Estimate   float64 `json:"-"`
-	Low        float64 `json:"-"`
-	High       float64 `json:"-"`
-	IntervalN  int     `json:"interval_n"`      // blocks that the interval is computed from; 0 while there is none
-	Confidence float64 `json:"confidence"`      // of the interval; simultaneous over all looks and the family, where the procedure has them
-	Alpha      float64 `json:"alpha"`           // two-sided level of the interval
-	AlphaEq    float64 `json:"alpha_eq"`        // two-sided level of the interval that must lie inside the margin
-	Family     int     `json:"m"`               // contrasts that share the error rate
-	Margin     float64 `json:"margin"`          // a ratio: 0.02
-	Looks      []int   `json:"looks,omitempty"` // looks taken so far
-	Verdict    Verdict `json:"verdict"`         //
-	Look       int     `json:"look,omitempty"`  // number of blocks at the interim analysis that gave the verdict, or at the last one
-	Block      int     `json:"block,omitempty"` // the block that settled the contrast
-	Open       bool    `json:"open"`            // more blocks can still change the verdict
-	Reason     Reason  `json:"reason,omitzero"` // why there is none
+	Estimate  float64 `json:"-"`
+	Low       float64 `json:"-"`
+	High      float64 `json:"-"`
+	IntervalN int     `json:"interval_n"` // blocks that the interval is computed from; 0 while there is none
+	// Confidence is that of the interval of this figure alone, whenever its run ended. An
+	// interval of a part of a ladder holds for all parts together.
+	Confidence float64 `json:"confidence"`
+	// Simultaneous holds for all contrasts of the family together; zero where there is none.
+	Simultaneous Ends `json:"simultaneous,omitzero"`
+	// Precise: the interval is as narrow as the study asks for. While it is not, the
+	// environment stays, also with a verdict.
+	Precise bool    `json:"precise,omitempty"`
+	Alpha   float64 `json:"alpha"`           // two-sided level of the interval
+	AlphaEq float64 `json:"alpha_eq"`        // two-sided level of the interval that must lie inside the margin
+	Family  int     `json:"m"`               // contrasts that share the error rate
+	Margin  float64 `json:"margin"`          // a ratio: 0.02
+	Looks   []int   `json:"looks,omitempty"` // looks taken so far
+	Verdict Verdict `json:"verdict"`         //
+	Look    int     `json:"look,omitempty"`  // number of blocks at the interim analysis that gave the verdict, or at the last one
+	Block   int     `json:"block,omitempty"` // the block that settled the contrast
+	Open    bool    `json:"open"`            // more blocks can still change the verdict
+	Reason  Reason  `json:"reason,omitzero"` // why there is none
 
+	// Leaning is where an inconclusive contrast leans: its interval excludes zero, but the
+	// family shares the error. "" where it does not.
+	Leaning Verdict `json:"leaning,omitempty"`
 	// InsideMargin: equivalent, although the interval excludes zero.
 	InsideMargin bool `json:"inside_margin,omitempty"`
-	// Projection is how many blocks it would take to decide; 0 where unknown.
+	// Projection is how many blocks it would take to decide, and be precise where the run
+	// waits for that; 0 where unknown.
 	Projection   int     `json:"projection,omitempty"`
 	OutlierShare float64 `json:"outlier_share"`
 	// TailP95 and TailP99 compare the tails over the blocks: quantile of the
@@ -109,6 +120,22 @@ type Contrast struct {
 	// Nodes compares the nodes that the blocks ran on; nil if there are not several.
 	Nodes    *Nodes    `json:"nodes,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Ends of an interval, as log ratios. They are infinite where there is no bound.
+type Ends struct{ Low, High float64 }
+
+// MarshalJSON writes an end without a bound as null.
+func (e Ends) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]*float64{finite(e.Low), finite(e.High)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (e *Ends) UnmarshalJSON(data []byte) error {
+	var in [2]*float64
+	err := json.Unmarshal(data, &in)
+	*e = Ends{orElse(in[0], math.Inf(-1)), orElse(in[1], math.Inf(1))}
+	return err
 }
 
 // Figure is what is compared with the baseline.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/rundir"
+
 	"tare/internal/usage"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
@@ -29,7 +31,7 @@ func costly(native, docker func(block int) usage.Usage) []Contrast {
 		trials[i].Usage = &used
 		trials[i].Charge(*pack, nil)
 	}
-	return Contrasts(p, trials, nil)
+	return Contrasts(p, trials, rundir.Manifest{})
 }
 
 func contrastOf(t *testing.T, all []Contrast, metric string) Contrast {

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -17,11 +18,11 @@ import (
 // same blocks as all contrasts. The contrasts of one metric of one workload share
 // an error rate. Metrics that add up over copies are left out, since they grow with
 // the number of copies.
-func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
+func Within(plan *study.Plan, trials []rundir.Trial, facts rundir.Manifest) []Contrast {
 	if plan.Design.Order == OrderUnpaired {
 		return nil
 	}
-	b, environments := emptyBook(plan), usable(plan, facts)
+	b, environments := emptyBook(plan), usable(plan, facts.Environments)
 	for _, w := range plan.Workloads {
 		for _, series := range w.CountSeries() {
 			for i, m := range b.metrics[w.Name] {
@@ -35,7 +36,7 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 						e.contrast.Baseline, e.contrast.BaseLevel = name, series.Levels[0].Name
 						e.contrast.Family = (len(series.Levels) - 1) * len(environments)
 						b.enter(e, i, at, subject.Cell{Environment: name, Workload: w.Name, Level: series.Levels[0].Name})
-						b.entries = append(b.entries, e)
+						b.join(e, withinKey{w.Name, m.Name, series.Rest(), fmt.Sprint(series.By)})
 					}
 				}
 			}
@@ -43,6 +44,9 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.Env
 	}
 	return b.judged(trials, facts)
 }
+
+// withinKey is a metric of a workload at the levels of a series of counts.
+type withinKey struct{ workload, metric, rest, by string }
 
 // Growth is the increase of a total over all copies with each additional copy,
 // such as the memory of an additional instance. Each block gives one Theil-Sen

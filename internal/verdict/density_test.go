@@ -42,7 +42,7 @@ func TestEachEnvironmentIsComparedWithItselfWithoutNeighbours(t *testing.T) {
 	p, trials := crowded(8, study.ByNeighbours, []int{2, 0, 1}, func(e, b, n int) float64 {
 		return float64(1+b) * (1 + float64(e)) * math.Pow(1+.1*float64(1+e), float64(n))
 	})
-	all := Within(p, trials, nil)
+	all := Within(p, trials, rundir.Manifest{})
 	var output []string
 	for _, c := range all {
 		output = append(output, strings.SplitN(Wording(c), " [", 2)[0])
@@ -57,7 +57,7 @@ func TestEachEnvironmentIsComparedWithItselfWithoutNeighbours(t *testing.T) {
 	if !slices.Equal(output, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(output, "\n"), strings.Join(want, "\n"))
 	}
-	if against := Contrasts(p, trials, nil); len(against) != 3 || against[0].BaseLevel != "" {
+	if against := Contrasts(p, trials, rundir.Manifest{}); len(against) != 3 || against[0].BaseLevel != "" {
 		t.Errorf("the contrasts with the baseline have changed: %v", against)
 	}
 }
@@ -72,7 +72,7 @@ func TestTheCostOfAFurtherInstanceIsTheSlopeWithinABlock(t *testing.T) {
 	}
 	p.Workloads[0].Pack.Metrics[0].Across = "sum"
 	all := Growths(p, trials, nil)
-	if len(all) != 2 || len(Within(p, trials, nil)) > 0 {
+	if len(all) != 2 || len(Within(p, trials, rundir.Manifest{})) > 0 {
 		t.Fatalf("%v", all)
 	}
 	for i, want := range []float64{10, 20} {

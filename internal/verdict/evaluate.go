@@ -10,40 +10,44 @@ import (
 	"tare/internal/usage/cost"
 )
 
-// lastDecision is the latest decision with the differences it was computed from.
-// While those are a prefix of the current ones, it need not be computed again.
-type lastDecision struct {
+// shown is the interval that is printed, with the differences that it was computed from.
+type shown struct {
 	d        []float64
-	decision stats.Decision
+	alpha    float64
+	interval stats.Interval
 }
 
-// evaluate brings the verdict of a contrast up to date.
-func (b *Book) evaluate(e *entry) {
+// evaluate brings the contrasts of a family up to date.
+func (b *Book) evaluate(f *family) {
+	if b.plan.Design.Order != OrderUnpaired {
+		b.judge(f)
+	}
+	for _, e := range f.entries {
+		b.fill(e)
+		e.stale, e.undescribed = false, true
+	}
+}
+
+// fill brings the verdict of a contrast up to date with its judgement.
+func (b *Book) fill(e *entry) {
 	c, design := &e.contrast, b.plan.Design
-	e.s, e.base = joined(e.of), joined(e.over)
 	*c = Contrast{Workload: c.Workload, Level: c.Level, Metric: c.Metric, Unit: c.Unit, Better: c.Better, Primary: c.Primary,
 		Environment: c.Environment, Baseline: c.Baseline, BaseLevel: c.BaseLevel, Part: c.Part, Name: c.Name, Orders: c.Orders,
 		Margin: c.Margin, Family: c.Family, Companion: c.Companion, Label: b.labels[c.Environment], BaselineLabel: b.labels[c.Baseline],
-		Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN()}
+		Confidence: float64(design.Confidence),
+		Estimate:   math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Middle: math.NaN(), Least: math.NaN(), Most: math.NaN()}
 	if design.Order == OrderUnpaired {
+		e.s, e.base = joined(e.of), joined(e.over)
 		b.describeUnpaired(e)
 		return
 	}
 	p := e.pairs()
 	d := p.d
 	c.N, c.Rounds = len(d), p.roundsRange()
-	var v stats.Decision
-	switch {
-	case design.Blocks.Fixed:
-		v = b.fixed(e, d)
-	case design.Blocks.Open:
-		v = b.openEnded(e, d)
-	default:
-		v = b.sequential(e, d)
-	}
-	c.conclude(v)
-	if v.Outcome != stats.Undecided && v.N > 0 {
-		c.Block = p.blocks[v.N-1]
+	if design.Blocks.Open {
+		b.openEnded(e, p)
+	} else {
+		b.conclude(e, p)
 	}
 	b.settle(e)
 	b.warn(e, p)
@@ -63,6 +67,7 @@ func (e *entry) describe() {
 		return // describeUnpaired has filled it in
 	}
 	e.describeLengthBias()
+	e.describeSimultaneous()
 	p := e.pairs()
 	d, blocks := p.d, p.blocks
 	values, base := e.s.values(blocks), e.base.values(blocks)
@@ -78,137 +83,110 @@ func (e *entry) describe() {
 	c.TailP95, c.TailP99 = stats.QuantileRatio(values, base, .95), stats.QuantileRatio(values, base, .99)
 }
 
+// describeSimultaneous fills in the interval that holds for all of the family together.
+func (e *entry) describeSimultaneous() {
+	c := &e.contrast
+	if c.IntervalN == 0 || c.NoRatio() || e.course.D == nil {
+		return
+	}
+	v := stats.HodgesLehmann(e.course.D[:c.IntervalN], c.Alpha/float64(c.Family))
+	c.Simultaneous = Ends{v.Low, v.High}
+}
+
 // logMargin is the margin as a log ratio.
 func (c *Contrast) logMargin() float64 { return math.Log1p(c.Margin) }
 
-// sequential decides at the interim analyses: the calibrated numbers of blocks.
-func (b *Book) sequential(e *entry, d []float64) stats.Decision {
-	c := &e.contrast
-	row, kept := stats.FamilyFor(c.Family, float64(b.plan.Design.Confidence))
-	c.Alpha, c.AlphaEq = stats.Levels(row)
-	c.Confidence = kept
-	last := stats.LastLook(len(d))
-	v := e.recall(d[:last], true, func(last stats.Decision, d []float64) stats.Decision {
-		return stats.Continue(last, d, row, c.logMargin())
-	})
-	for _, l := range stats.Looks() {
-		if l <= v.N {
-			c.Looks = append(c.Looks, l)
-		}
-	}
-	c.show(v)
-	if decided(v) && last > v.N {
-		// The intervals of all looks hold simultaneously, so later blocks may narrow
-		// this one.
-		c.narrow(v.Interval, stats.HodgesLehmann(d[:last], c.Alpha), last)
-	}
-	return v
-}
-
-// fixed decides once, when all blocks have been tried on both sides.
-func (b *Book) fixed(e *entry, d []float64) stats.Decision {
-	c := &e.contrast
-	c.Confidence = float64(b.plan.Design.Confidence)
-	c.Alpha = 1 - c.Confidence
+// conclude translates the judgement of a contrast into a verdict with an interval.
+func (b *Book) conclude(e *entry, p *paired) {
+	c, j, rules := &e.contrast, e.judged, b.rules(&e.contrast)
+	c.Alpha = rules.Rate * j.Part
 	if b.byStep() {
-		c.Alpha /= float64(c.Family) // Bonferroni: the parts are read together
+		c.Alpha /= float64(c.Family) // the parts are read together
 	}
 	c.AlphaEq = 2 * c.Alpha
-	if len(d) < stats.LeastBlocks {
-		return stats.Decision{Outcome: stats.Undecided}
+	c.Looks, c.Verdict = j.Looks, None
+	if j.N < stats.LeastBlocks {
+		return
 	}
-	tried := b.allTried(e)
-	if known := len(e.last.d); !tried && len(d) >= known && 100*(len(d)-known) < known && slices.Equal(e.last.d, d[:known]) {
-		d = e.last.d // no verdict falls yet, and its interval would hardly be another
+	v := e.interval(p.d[:j.N], c.Alpha, j.Closed)
+	c.Estimate, c.Low, c.High, c.IntervalN, c.Look = v.Estimate, v.Low, v.High, j.N, j.N
+	c.Precise = v.Precise(rules.Margin, rules.Precision)
+	switch {
+	case j.Equivalent:
+		c.Verdict, c.InsideMargin = Equivalent, j.Different
+	case j.Different:
+		c.Verdict = c.direction(j.Above)
+	default:
+		c.Verdict = Inconclusive
+		if v.ExcludesZero() {
+			c.Leaning = c.direction(v.Low > 0)
+		}
 	}
-	v := e.recall(d, false, func(_ stats.Decision, d []float64) stats.Decision {
-		return stats.DecideOnce(d, c.Alpha, c.AlphaEq, c.logMargin())
-	})
-	c.show(v)
-	if !tried {
-		v.Outcome = stats.Undecided
-		return v
+	if !j.Decided() || !j.Closed {
+		c.Projection = stats.BlocksNeeded(j.N, v, c.Alpha, b.aim(c))
 	}
-	c.Looks = []int{v.N}
-	if v.Outcome == stats.Undecided {
-		v.Outcome = stats.Inconclusive
+	switch {
+	case j.Block > 0:
+		c.Block = j.Block
+	case j.Closed:
+		c.Block = p.blocks[len(p.blocks)-1]
 	}
-	return v
+}
+
+// direction is the word for a value that is above or below the baseline's.
+func (c *Contrast) direction(above bool) Verdict {
+	if above == (c.Better == "higher") {
+		return Faster
+	}
+	return Slower
+}
+
+// aim is the half-width that the interval of a contrast needs.
+func (b *Book) aim(c *Contrast) float64 {
+	r, v := b.rules(c), stats.Interval{Estimate: c.Estimate, Low: c.Low, High: c.High}
+	if b.plan.Design.Leaves() {
+		return v.Aim(r.Margin, r.Precision)
+	}
+	return max(math.Abs(v.Estimate), r.Margin-math.Abs(v.Estimate)) // nothing waits for precision
+}
+
+// interval of these differences. While no verdict depends on it, and there are hardly more
+// differences than before, it would hardly be another.
+func (e *entry) interval(d []float64, alpha float64, final bool) stats.Interval {
+	known := len(e.shown.d)
+	same := known > 0 && known <= len(d) && e.shown.alpha == alpha && slices.Equal(e.shown.d, d[:known])
+	if !same || known < len(d) && (final || 100*(len(d)-known) >= known) {
+		e.shown = shown{slices.Clone(d), alpha, stats.HodgesLehmann(d, alpha)}
+	}
+	return e.shown.interval
 }
 
 // openEnded decides after every block, with intervals that are valid at any time.
-func (b *Book) openEnded(e *entry, d []float64) stats.Decision {
-	c := &e.contrast
-	c.Confidence = float64(b.plan.Design.Confidence)
+func (b *Book) openEnded(e *entry, p *paired) {
+	c, d := &e.contrast, p.d
 	rate := 1 - c.Confidence
-	c.Alpha = rate / float64(c.Family)
+	c.Alpha, c.Verdict = rate/float64(c.Family), None
 	c.AlphaEq = 2 * c.Alpha
-	v := e.recall(d, true, func(_ stats.Decision, d []float64) stats.Decision {
-		return stats.DecideOpen(d, c.Family, rate, c.logMargin())
-	})
-	c.show(v)
-	if decided(v) && len(d) > v.N {
-		c.narrow(v.Interval, stats.OpenInterval(d, c.Alpha), len(d))
+	if e.open.N == 0 || e.open.N > len(d) || e.open.Outcome == stats.Undecided || !slices.Equal(e.openOf, d[:e.open.N]) {
+		e.open = stats.DecideOpen(d, c.Family, rate, c.logMargin())
+		e.openOf = slices.Clone(d[:e.open.N])
 	}
-	return v
-}
-
-// recall decides about d and continues from the last decision if that was about a
-// prefix of d.
-func (e *entry) recall(d []float64, sticks bool, decide func(last stats.Decision, d []float64) stats.Decision) stats.Decision {
-	last := stats.Decision{Outcome: stats.Undecided}
-	if old := e.last.d; len(old) <= len(d) && slices.Equal(old, d[:len(old)]) && len(old) > 0 {
-		last = e.last.decision
-		if len(old) == len(d) || sticks && decided(last) {
-			return last
-		}
-	}
-	if len(d) > 0 {
-		last = decide(last, d)
-		e.last = lastDecision{slices.Clone(d), last}
-	}
-	return last
-}
-
-func decided(v stats.Decision) bool {
-	return v.Outcome == stats.Different || v.Outcome == stats.Equivalent
-}
-
-func (c *Contrast) show(v stats.Decision) {
+	v := e.open
 	if v.N == 0 || c.N < stats.LeastBlocks {
 		return
 	}
-	c.Low, c.High, c.IntervalN = v.Interval.Low, v.Interval.High, v.N
-	c.Estimate = v.Interval.Estimate
-}
-
-func (c *Contrast) narrow(decisive, later stats.Interval, n int) {
-	v := stats.Narrow(decisive, later)
-	if v == decisive {
-		return
-	}
-	c.Estimate, c.Low, c.High, c.IntervalN = v.Estimate, v.Low, v.High, n
-}
-
-// conclude translates the outcome of the statistics into a verdict.
-func (c *Contrast) conclude(v stats.Decision) {
-	c.Verdict = None
-	if c.IntervalN == 0 {
-		return
-	}
-	c.Look = v.N
+	c.Estimate, c.Low, c.High, c.IntervalN, c.Look = v.Interval.Estimate, v.Interval.Low, v.Interval.High, v.N, v.N
 	switch v.Outcome {
 	case stats.Equivalent:
-		c.Verdict = Equivalent
-		c.InsideMargin = v.Interval.ExcludesZero()
+		c.Verdict, c.InsideMargin = Equivalent, v.Interval.ExcludesZero()
 	case stats.Different:
-		c.Verdict = Slower
-		if (v.Interval.Estimate > 0) == (c.Better == "higher") {
-			c.Verdict = Faster
-		}
+		c.Verdict = c.direction(v.Interval.Estimate > 0)
 	default:
 		c.Verdict = Inconclusive
-		c.Projection = stats.BlocksNeeded(v.N, v.Interval, c.Alpha, c.logMargin())
+		c.Projection = stats.BlocksNeeded(v.N, v.Interval, c.Alpha, b.aim(c))
+	}
+	if v.Outcome != stats.Undecided {
+		c.Block = p.blocks[v.N-1]
 	}
 }
 
@@ -240,8 +218,12 @@ func (b *Book) settle(e *entry) {
 			return
 		}
 	}
-	if c.Block == 0 && b.allTried(e) {
+	switch {
+	case c.Block > 0:
+	case b.allTried(e):
 		c.Block = b.plan.Design.Blocks.Max * b.turns
+	case b.ended():
+		c.Block = max(1, e.s.last(), e.base.last())
 	}
 	c.Open = c.Block == 0
 	if c.Verdict != None {

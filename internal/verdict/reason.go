@@ -61,7 +61,7 @@ func (r Reason) String() string {
 	case FewBlocks:
 		return fmt.Sprintf("%s: below %d there is no interval", blocksOf(r.Number), stats.LeastBlocks)
 	case Unlooked:
-		return fmt.Sprintf("%s: the first interim analysis is at %d", blocksOf(r.Number), stats.NextLook(0))
+		return fmt.Sprintf("%s: below %d there is no interval", blocksOf(r.Number), stats.LeastBlocks)
 	case Unpaired:
 		return "without blocks the values are unpaired"
 	case NotPositiveRun:

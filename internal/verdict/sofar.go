@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"encoding/json"
-	"math"
 	"slices"
 
 	"tare/internal/rundir"
@@ -53,8 +52,8 @@ func (e *entry) allIn(logs map[*series]stats.Logs) bool {
 	return !slices.ContainsFunc(e.of, lacks) && !slices.ContainsFunc(e.over, lacks)
 }
 
-// Way is how far an open contrast is on its way to a verdict, from 0 to 1: the
-// share of the blocks that it is projected to take if the estimate stays.
+// Way is how far an open contrast is on its way to a verdict with a precise interval,
+// from 0 to 1: the share of the blocks that it is projected to take if the estimate stays.
 func (c Contrast) Way() float64 {
 	switch {
 	case !c.Open:
@@ -62,10 +61,7 @@ func (c Contrast) Way() float64 {
 	case !c.Bounded():
 		return 0
 	}
-	// The interval must exclude 0 or lie inside the margin, whichever is first.
-	enough := max(math.Abs(c.Estimate), c.logMargin()-math.Abs(c.Estimate))
-	needed := stats.BlocksNeeded(c.IntervalN, stats.Interval{Low: c.Low, High: c.High}, c.Alpha, 2*enough)
-	return float64(c.IntervalN) / float64(max(c.IntervalN, needed))
+	return float64(c.IntervalN) / float64(max(c.IntervalN, c.Projection))
 }
 
 // MarshalJSON writes what changes while the run is under way. Ends and estimates

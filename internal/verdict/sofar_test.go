@@ -42,18 +42,9 @@ func TestEstimatesSoFarUseTheRoundsUnderWay(t *testing.T) {
 }
 
 func TestTheWayToAVerdictIsAShareOfTheBlocks(t *testing.T) {
-	for _, c := range []struct {
-		estimate, half, want float64
-	}{
-		{0, .04, .25},       // equivalent at half the width
-		{.02, .04, .25},     // different or not: 0 must be outside
-		{.01, .04, 1. / 16}, // undecided between both: the furthest
-		{.5, 1, .25},
-		{.5, .4, 1},
-	} {
-		got := Contrast{Open: true, IntervalN: 8, Alpha: .01, Estimate: c.estimate, Low: c.estimate - c.half, High: c.estimate + c.half, Margin: math.Expm1(.02)}.Way()
-		if math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%+v: %g", c, got)
+	for projection, want := range map[int]float64{32: .25, 8: 1, 0: 1} {
+		if got := (Contrast{Open: true, IntervalN: 8, Low: -.04, High: .04, Projection: projection}).Way(); got != want {
+			t.Errorf("of %d: %g", projection, got)
 		}
 	}
 	if got := (Contrast{}).Way(); got != 1 {

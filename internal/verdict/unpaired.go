@@ -17,7 +17,7 @@ const UnknownFresh = "unknown"
 
 // enoughResults is the number of results below which there is a warning: the
 // first interim analysis of the paired procedure.
-var enoughResults = stats.NextLook(0)
+const enoughResults = stats.LeastLook
 
 // describeUnpaired fills in a contrast of two samples that no block pairs.
 func (b *Book) describeUnpaired(e *entry) {

@@ -8,26 +8,26 @@ import (
 )
 
 // With returns the contrasts of a run with another baseline, as Contrasts does.
-func With(baseline string, plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
+func With(baseline string, plan *study.Plan, trials []rundir.Trial, m rundir.Manifest) []Contrast {
 	other := *plan
 	other.Baseline, other.Steps = baseline, nil
-	return Contrasts(&other, trials, facts)
+	return Contrasts(&other, trials, m)
 }
 
 // Values are the contrasts of each metric of one environment with 1 in its unit, so
 // that Ratio is the value with its interval: the procedure, and with it the error rate
 // over all interim analyses, is that of a comparison. Its verdicts mean nothing. A value
 // depends on the machine, as a comparison within blocks does not.
-func Values(environment string, plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) []Contrast {
+func Values(environment string, plan *study.Plan, trials []rundir.Trial, m rundir.Manifest) []Contrast {
 	b := emptyBook(plan)
-	b.turns = plan.Turns(usable(plan, facts))
+	b.turns = plan.Turns(usable(plan, m.Environments))
 	for at, w := range places(plan) {
-		for i, m := range b.metrics[w.Name] {
+		for i, metric := range b.metrics[w.Name] {
 			cell := at.In(environment)
-			e := newEntry(b.blank(cell, m), w.Fresh)
+			e := newEntry(b.blank(cell, metric), w.Fresh)
 			e.contrast.Family = 1
 			b.enter(e, i, cell, cell)
-			b.entries = append(b.entries, e)
+			b.join(e, e)
 		}
 	}
 	for _, t := range trials {
@@ -36,8 +36,11 @@ func Values(environment string, plan *study.Plan, trials []rundir.Trial, facts m
 	for _, e := range b.entries {
 		e.over, e.value = []*series{e.of[0].ones()}, true
 	}
-	for name, f := range facts {
+	for name, f := range m.Environments {
 		b.Label(name, f.Label)
+	}
+	if _, over := m.Over(); over {
+		b.End()
 	}
 	return b.Contrasts()
 }

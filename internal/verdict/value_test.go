@@ -3,6 +3,7 @@ package verdict
 import (
 	"math"
 	"math/rand/v2"
+	"tare/internal/rundir"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,7 +13,7 @@ func TestAValueHasTheIntervalOfItsBlocks(t *testing.T) {
 	p := planOf(usual, "native", "docker")
 	trials := trialsOf("time", map[string][]float64{"native": noisy(20, 2, .05, 1), "docker": noisy(20, 3, .05, 2)})
 	for name, want := range map[string]float64{"native": 2, "docker": 3} {
-		all := Values(name, p, trials, nil)
+		all := Values(name, p, trials, rundir.Manifest{})
 		if len(all) != 1 {
 			t.Fatalf("%d values", len(all))
 		}
@@ -21,7 +22,7 @@ func TestAValueHasTheIntervalOfItsBlocks(t *testing.T) {
 			t.Errorf("%s, which is %v, is %+v", name, want, v)
 		}
 	}
-	if few := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(3, 3, .05, 2)}), nil)[0]; few.Bounded() || few.Reason.IsZero() {
+	if few := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(3, 3, .05, 2)}), rundir.Manifest{})[0]; few.Bounded() || few.Reason.IsZero() {
 		t.Errorf("three blocks give %+v", few)
 	}
 }
@@ -32,7 +33,7 @@ func TestAValueOfUnpairedResultsHasTheIntervalOfOneSample(t *testing.T) {
 	p := unpairedPlan()
 	missed, runs := 0, 2000
 	for n := range runs {
-		c := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(12, 3, .05, uint64(n))}), nil)[0]
+		c := Values("docker", p, trialsOf("time", map[string][]float64{"docker": noisy(12, 3, .05, uint64(n))}), rundir.Manifest{})[0]
 		if v := c.Ratio(); !c.Bounded() || v.Low > 3 || v.High < 3 {
 			missed++
 		}
@@ -51,7 +52,7 @@ func TestAValueIsThatOfTrialsAndNotOfRounds(t *testing.T) {
 			trials[i].Metrics["time"] = 7
 		}
 		p := planOf(usual, "native", "docker")
-		for _, c := range Values("docker", p, trials, nil) {
+		for _, c := range Values("docker", p, trials, rundir.Manifest{}) {
 			if v := c.Ratio(); math.Abs(v.Estimate-7) > 1e-9 {
 				t.Fatalf("a value of 7 is %+v", v)
 			}
@@ -62,7 +63,7 @@ func TestAValueIsThatOfTrialsAndNotOfRounds(t *testing.T) {
 func TestAnotherBaselineGivesTheInverse(t *testing.T) {
 	p := planOf(usual, "native", "docker")
 	trials := trialsOf("time", map[string][]float64{"native": noisy(20, 2, .05, 1), "docker": noisy(20, 3, .05, 2)})
-	over, under := one(t, p, trials), With("docker", p, trials, nil)[0]
+	over, under := one(t, p, trials), With("docker", p, trials, rundir.Manifest{})[0]
 	if under.Environment != "native" || under.Baseline != "docker" || math.Abs(over.Estimate+under.Estimate) > 1e-12 || math.Abs(over.Low+under.High) > 1e-12 {
 		t.Errorf("%+v and %+v", over, under)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -22,7 +23,7 @@ import (
 
 func planOf(blocks study.Blocks, environments ...string) *study.Plan {
 	p := &study.Plan{Baseline: environments[0], Seed: 1, Design: study.Design{Order: "interleaved", Blocks: blocks,
-		Margin: .02, Confidence: .95, Family: "metric", Drop: "decided"}}
+		Margin: .02, Confidence: .95, Precision: .25, Family: "metric", Drop: "decided"}}
 	for _, e := range environments {
 		p.Environments = append(p.Environments, study.Environment{Name: e, Kind: "native"})
 	}
@@ -69,7 +70,7 @@ func noisy(n int, middle, sd float64, seed uint64) []float64 {
 
 func one(t *testing.T, p *study.Plan, trials []rundir.Trial) Contrast {
 	t.Helper()
-	all := Contrasts(p, trials, nil)
+	all := Contrasts(p, trials, rundir.Manifest{})
 	if len(all) != 1 {
 		t.Fatalf("%d contrasts", len(all))
 	}
@@ -209,7 +210,7 @@ func TestFailedTrialsLeaveABlockWithoutAPair(t *testing.T) {
 		}
 	}
 	c := one(t, p, trials)
-	if c.N != 11 || c.Look != 4 || c.Block != 5 || c.Verdict != Slower || !slices.Contains(codes(c), MissingBlocks) {
+	if c.N != 11 || c.Look != 6 || c.Block != 7 || c.Verdict != Slower || !slices.Contains(codes(c), MissingBlocks) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -221,7 +222,7 @@ func TestThreeFailuresFromTheStartOrOneSkipGiveUp(t *testing.T) {
 			trials = append(trials, trialsOf("time", map[string][]float64{"native": {1}})...)
 			trials[len(trials)-1].Block = b
 			trials = append(trials, rundir.Trial{Block: b, Environment: "docker", Workload: "w", Status: status, Reason: "no such device"})
-			c := one(t, planOf(usual, "native", "docker"), trials)
+			c := Contrasts(planOf(usual, "native", "docker"), trials, underWay)[0]
 			if c.Open != (b < block) {
 				t.Errorf("%s in %d blocks: open is %v", status, b, c.Open)
 			}
@@ -239,7 +240,7 @@ func TestFamiliesShareTheErrorRate(t *testing.T) {
 	facts := map[string]rundir.EnvironmentFacts{"broken": {State: environment.Missing}, "vm": {State: environment.Usable, Label: "tcg"}}
 	for family, want := range map[string][2]int{"metric": {3, 3}, "study": {6, 3}} {
 		p.Design.Family = family
-		all := Contrasts(p, nil, facts)
+		all := Contrasts(p, nil, rundir.Manifest{Environments: facts})
 		if len(all) != 2*2*3 {
 			t.Fatalf("%d contrasts", len(all))
 		}
@@ -256,15 +257,13 @@ func TestFamiliesShareTheErrorRate(t *testing.T) {
 
 func TestDesignsThatClaimLessCarryWarnings(t *testing.T) {
 	for code, change := range map[string]func(*study.Plan){
-		Sequential:   func(p *study.Plan) { p.Design.Order = "sequential" },
-		OneInstance:  func(p *study.Plan) { p.Workloads[0].Fresh = "run" },
-		FixedFamily:  func(p *study.Plan) { p.Design.Blocks = study.Blocks{Min: 12, Max: 12, Fixed: true} },
-		Unlooked:     func(p *study.Plan) { p.Design.Blocks = study.Blocks{Min: 3, Max: 3} },
-		UnusedBlocks: func(p *study.Plan) { p.Design.Blocks.Max = 61 },
+		Sequential:  func(p *study.Plan) { p.Design.Order = "sequential" },
+		OneInstance: func(p *study.Plan) { p.Workloads[0].Fresh = "run" },
+		Earlier:     func(p *study.Plan) { p.Design.Precision = 0 },
 	} {
 		p := planOf(usual, "native", "docker", "gvisor")
 		change(p)
-		all := Contrasts(p, trialsOf("time", map[string][]float64{"native": noisy(61, 1, .001, 1), "docker": noisy(61, 1, .001, 2)}), nil)
+		all := Contrasts(p, trialsOf("time", map[string][]float64{"native": noisy(61, 1, .001, 1), "docker": noisy(61, 1, .001, 2)}), rundir.Manifest{})
 		if got := codes(all[0]); !slices.Contains(got, code) {
 			t.Errorf("want the warning %s, got %v", code, got)
 		}
@@ -278,13 +277,75 @@ func TestASmallRealDifferenceIsInsideTheMargin(t *testing.T) {
 	}
 }
 
-func TestMoreBlocksNarrowTheIntervalAndLeaveTheVerdict(t *testing.T) {
+// underWay is the manifest of a run that goes on.
+var underWay = rundir.Manifest{Sessions: []rundir.Session{{}}}
+
+func TestAVerdictStaysOpenUntilItIsPrecise(t *testing.T) {
 	p := planOf(usual, "native", "docker")
-	native, docker := noisy(60, 1, .02, 1), noisy(60, 1.1, .02, 2)
-	early := one(t, p, trialsOf("time", map[string][]float64{"native": native[:8], "docker": docker[:8]}))
-	late := one(t, p, trialsOf("time", map[string][]float64{"native": native, "docker": docker}))
-	if late.Verdict != Slower || late.Look != early.Look || late.IntervalN != 60 || late.High-late.Low >= (early.High-early.Low)/2 {
-		t.Errorf("early %+v\nlate %+v", early, late)
+	native, docker := noisy(60, 1, .03, 1), noisy(60, 1.1, .03, 2)
+	after := func(n int) Contrast {
+		return Contrasts(p, trialsOf("time", map[string][]float64{"native": native[:n], "docker": docker[:n]}), underWay)[0]
+	}
+	wide, narrow, later := after(14), after(45), after(60)
+	if wide.Verdict != Slower || !wide.Open {
+		t.Errorf("after 14: %+v", wide)
+	}
+	if narrow.Verdict != Slower || narrow.Open || !narrow.Precise || narrow.Alpha >= wide.Alpha {
+		t.Errorf("after 45: %+v", narrow)
+	}
+	if later.Look != narrow.Look || later.High != narrow.High || later.Block != narrow.Block {
+		t.Errorf("it has left, and is another after 60: %+v, %+v", narrow, later)
+	}
+}
+
+func TestTheLastAnalysisUsesAllBlocksOnceTheRunIsOver(t *testing.T) {
+	p := planOf(usual, "native", "docker")
+	p.Design.Budget = 40 * time.Second
+	trials := trialsOf("time", map[string][]float64{"native": noisy(11, 1, .02, 1), "docker": noisy(11, 1.04, .02, 2)})
+	began := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	for i := range trials {
+		trials[i].Started = began.Add(time.Duration(2*trials[i].Block) * time.Second)
+		trials[i].Ended = trials[i].Started.Add(2 * time.Second)
+	}
+	open := Contrasts(p, trials, underWay)[0]
+	if !open.Open || !slices.Equal(open.Looks, []int{10}) || open.IntervalN != 11 {
+		t.Errorf("under way: %+v", open)
+	}
+	end := trials[len(trials)-1].Ended
+	over := rundir.Manifest{Sessions: []rundir.Session{{Ended: end, Over: true}}}
+	closed := Contrasts(p, trials, over)[0]
+	if closed.Open || !slices.Equal(closed.Looks, []int{10, 11}) || closed.Verdict != Slower || math.Abs(closed.Alpha-.05*.9) > 1e-12 {
+		t.Errorf("over: %+v", closed)
+	}
+	interrupted := Contrasts(p, trials, rundir.Manifest{Sessions: []rundir.Session{{Ended: end, Stopped: rundir.Interrupted}}})[0]
+	if !interrupted.Open || interrupted.Verdict != open.Verdict {
+		t.Errorf("interrupted: %+v", interrupted)
+	}
+	more := slices.Clone(trials)
+	for _, x := range trials[:2] {
+		x.Block, x.Started, x.Ended = 12, end.Add(time.Second), end.Add(2*time.Second)
+		more = append(more, x)
+	}
+	if c := Contrasts(p, more, over)[0]; c.N != 11 || c.Estimate != closed.Estimate || !slices.Contains(codes(c), UnusedBlocks) {
+		t.Errorf("extended: %+v", c)
+	}
+}
+
+func TestAnIntervalThatExcludesZeroWithoutAVerdictLeans(t *testing.T) {
+	p := planOf(usual, "native", "docker", "gvisor", "vm", "wasm", "kata")
+	values := map[string][]float64{}
+	for i, e := range []string{"native", "docker", "gvisor", "vm", "wasm", "kata"} {
+		values[e] = noisy(12, 1, .001, uint64(i))
+	}
+	for i := range values["docker"] {
+		values["docker"][i] = values["native"][i] * (1.05 + .055*float64(i%3-1))
+	}
+	c := Contrasts(p, trialsOf("time", values), rundir.Manifest{})[0]
+	if c.Verdict != Inconclusive || c.Leaning != Slower || c.Low <= 0 || c.Simultaneous.High == 0 || c.Simultaneous.Low > 0 {
+		t.Errorf("%+v, simultaneous %+v", c, c.Simultaneous)
+	}
+	if !strings.Contains(Wording(c), "inconclusive after 12 blocks, leaning slower") {
+		t.Error(Wording(c))
 	}
 }
 
@@ -334,7 +395,11 @@ func TestABookUpdatedByTrialGivesTheSameContrasts(t *testing.T) {
 			b.Add(trial)
 			b.Contrasts()
 		}
-		if diff := cmp.Diff(Contrasts(p, trials, nil), b.Contrasts(), cmpopts.EquateNaNs()); diff != "" {
+		if diff := cmp.Diff(Contrasts(p, trials, underWay), b.Contrasts(), cmpopts.EquateNaNs()); diff != "" {
+			t.Fatal(diff)
+		}
+		b.End()
+		if diff := cmp.Diff(Contrasts(p, trials, rundir.Manifest{}), b.Contrasts(), cmpopts.EquateNaNs()); diff != "" {
 			t.Fatal(diff)
 		}
 	})
@@ -345,8 +410,8 @@ func TestSwappingTheSidesTurnsTheVerdictRound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "n")
 		a, b := noisy(n, 1, .05, rapid.Uint64().Draw(t, "a")), noisy(n, rapid.Float64Range(.9, 1.1).Draw(t, "effect"), .05, rapid.Uint64().Draw(t, "b"))
-		one := Contrasts(planOf(usual, "x", "y"), trialsOf("time", map[string][]float64{"x": a, "y": b}), nil)[0]
-		other := Contrasts(planOf(usual, "x", "y"), trialsOf("time", map[string][]float64{"x": b, "y": a}), nil)[0]
+		one := Contrasts(planOf(usual, "x", "y"), trialsOf("time", map[string][]float64{"x": a, "y": b}), rundir.Manifest{})[0]
+		other := Contrasts(planOf(usual, "x", "y"), trialsOf("time", map[string][]float64{"x": b, "y": a}), rundir.Manifest{})[0]
 		if turned[one.Verdict] != other.Verdict || math.Abs(one.Estimate+other.Estimate) > 1e-12 {
 			t.Fatalf("%+v\n%+v", one, other)
 		}
@@ -373,7 +438,7 @@ func BenchmarkTenThousandTrials(b *testing.B) {
 	b.ReportMetric(float64(len(trials)), "trials")
 	b.ReportAllocs()
 	for b.Loop() {
-		Contrasts(p, trials, nil)
+		Contrasts(p, trials, rundir.Manifest{})
 	}
 }
 

@@ -33,7 +33,7 @@ type Warning struct {
 const (
 	Sequential    = "sequential"     // not interleaved: drift looks like a difference
 	OneInstance   = "one-instance"   // fresh: run: nothing known between instances
-	FewBlocks     = "few-blocks"     // below six: median and range only
+	FewBlocks     = "few-blocks"     // median and range only
 	MissingBlocks = "missing-blocks" // trials without a value
 	FewRounds     = "few-rounds"     // blocks in which the sides have few rounds in common
 	LengthBiased  = "length-bias"    // by more than a quarter of the margin
@@ -45,9 +45,9 @@ const (
 	NotPositive   = "not-positive"   // no ratio can be made
 	Zero          = "zero"           // the same for a cost, which may legitimately be 0
 	GivenUp       = "given-up"       // failed from the start, or skipped
-	FixedFamily   = "fixed-family"   // 5% is each contrast's, not the family's
-	UnusedBlocks  = "unused-blocks"  // after the last interim analysis
-	Unlooked      = "unlooked"       // the maximum is below the first interim analysis
+	UnusedBlocks  = "unused-blocks"  // after the last analysis
+	Earlier       = "earlier"        // by a version whose runs ended by another procedure
+	Unlooked      = "unlooked"       // too few blocks for an analysis
 	Unpaired      = "unpaired"       // imported: the results are unpaired
 	FreshUnknown  = "fresh-unknown"  // imported: freshness of instances unknown
 	FewResults    = "few-results"    // imported: fewer than at the first interim analysis
@@ -59,7 +59,6 @@ func (w Warning) String() string {
 	if w.Told != "" {
 		return w.Told
 	}
-	first := stats.NextLook(0)
 	switch w.Code {
 	case Sequential:
 		return "not interleaved: all trials of one environment run before those of the next, so that drift of the machine looks like a difference"
@@ -78,13 +77,10 @@ func (w Warning) String() string {
 		return blocksOf(w.Number) + " without a pair: a trial gave no value"
 	case Emulation:
 		return w.Side + " ran under software emulation (tcg): this says nothing about virtual machines with hardware support"
-	case FixedFamily:
-		return fmt.Sprintf("the number of blocks is fixed: the error rate holds for each comparison, not for all %d of the family", w.Number)
-	case Unlooked:
-		return fmt.Sprintf("at most %s, but the first interim analysis is at %d: no verdict is possible (a number of blocks fixed in advance can give one from %d on)", blocksOf(w.Number), first, stats.LeastBlocks)
 	case UnusedBlocks:
-		looks := stats.Looks()
-		return fmt.Sprintf("%s after the last interim analysis, at %d, were not used", blocksOf(w.Number), looks[len(looks)-1])
+		return "blocks were added after the last analysis, which had used all of the error: they are left out"
+	case Earlier:
+		return "an earlier version made this run, and its environments left with their first verdicts, at other analyses: the number of blocks depends on the result, and this interval misses more often than it says"
 	case CarryOver:
 		return w.carryOver()
 	case LengthBiased:
@@ -101,7 +97,7 @@ func (w Warning) String() string {
 	case FreshUnknown:
 		return "unknown whether each result came from a fresh instance: if one instance produced all results, the variation between instances was not measured"
 	case FewResults:
-		return fmt.Sprintf("%d results of %s and %d of %s: few for an interval; the first interim analysis of the procedure is at %d", w.Number, w.Side, w.Second, w.Other, first)
+		return fmt.Sprintf("%d results of %s and %d of %s: few for an interval; the first interim analysis of the procedure is at %d", w.Number, w.Side, w.Second, w.Other, stats.LeastLook)
 	case Confound:
 		return fmt.Sprintf("something besides the layer differs from %s: %s", w.Other, strings.Join(w.Confounds, ", "))
 	case NotPositive:

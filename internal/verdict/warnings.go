@@ -57,14 +57,10 @@ func (b *Book) warn(e *entry, p *paired) {
 			c.warn(Warning{Code: Emulation, Side: side[1]})
 		}
 	}
-	looks := stats.Looks()
-	switch most := design.Blocks.Max; {
-	case design.Blocks.Fixed && c.Family > 1 && !b.byStep():
-		c.warn(Warning{Code: FixedFamily, Number: c.Family})
-	case design.Blocks.Fixed || design.Blocks.Open:
-	case most < looks[0]:
-		c.warn(Warning{Code: Unlooked, Number: most})
-	case c.N > looks[len(looks)-1]:
-		c.warn(Warning{Code: UnusedBlocks, Number: c.N - looks[len(looks)-1]})
+	if b.after {
+		c.warn(Warning{Code: UnusedBlocks})
+	}
+	if design.Precision == 0 && design.Leaves() && e.fresh != UnknownFresh {
+		c.warn(Warning{Code: Earlier})
 	}
 }

@@ -57,7 +57,11 @@ func (c Contrast) sentence() string {
 		}
 		return text
 	case Inconclusive:
-		text := fmt.Sprintf("%s against %s is inconclusive after %s: %s", c.Environment, c.Baseline, c.look(), Change(c.Estimate))
+		leaning := ""
+		if c.Leaning != "" {
+			leaning = ", leaning " + string(c.Leaning)
+		}
+		text := fmt.Sprintf("%s against %s is inconclusive after %s%s: %s", c.Environment, c.Baseline, c.look(), leaning, Change(c.Estimate))
 		if !c.Bounded() {
 			yet := ""
 			if c.Open {

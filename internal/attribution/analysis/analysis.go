@@ -264,12 +264,11 @@ func (a *Attribution) unexplained(plan *study.Plan, logs map[string]map[int]stat
 	}
 	u.Estimate = stats.NewWalsh(d).Median()
 	n := len(d)
-	if b := plan.Design.Blocks; !b.Fixed && !b.Open {
-		n = stats.LastLook(n)
-	}
 	alpha := 0.0
 	if len(a.Parts) > 0 {
-		alpha = a.Parts[0].Contrast.Alpha
+		if alpha = a.Parts[0].Contrast.Alpha; !plan.Design.Blocks.Open {
+			n = min(n, a.Parts[0].Contrast.IntervalN)
+		}
 	}
 	switch {
 	case n < stats.LeastBlocks || alpha <= 0:

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/rundir"
-	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/verdict"
 	"tare/internal/workload"
@@ -23,7 +22,7 @@ func climbPlan(better string, parts ...string) *study.Plan {
 	p := &study.Plan{Baseline: "from", Environments: []study.Environment{{Name: "from"}},
 		Workloads: []study.Workload{{Name: "w", Levels: []study.Level{{}},
 			Pack: workload.Pack{Metrics: []workload.Metric{{Name: "requests_per_second", Unit: "op/s", Better: better, Primary: true}}}}},
-		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Family: "metric", Drop: "decided"}}
+		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Precision: .25, Family: "metric", Drop: "decided"}}
 	base := "from"
 	for i, part := range parts {
 		name := fmt.Sprintf("r%d", i+1)
@@ -54,7 +53,7 @@ func analysed(t interface {
 	Fatalf(string, ...any)
 }, p *study.Plan, trials []rundir.Trial) Attribution {
 	t.Helper()
-	all := Of(p, trials, verdict.Contrasts(p, trials, nil), Seen{})
+	all := Of(p, trials, verdict.Contrasts(p, trials, rundir.Manifest{}), Seen{})
 	if len(all) != 1 {
 		t.Fatalf("%d attributions", len(all))
 	}
@@ -268,7 +267,7 @@ func TestIntervalsOfRandomLaddersHoldAtOnce(t *testing.T) {
 		}
 		truth[""] = sum
 		p := climbPlan("higher", parts...)
-		blocks := stats.Looks()[rng.IntN(4)+1]
+		blocks := 6 + 2*rng.IntN(4)
 		a := analysed(t, p, measured(p, blocks, rng.Uint64(), []float64{.005, .02, .05}[rng.IntN(3)], effect))
 		for _, s := range append(a.Parts, a.Total) {
 			if c := s.Contrast; truth[s.Part] < c.Low || truth[s.Part] > c.High {

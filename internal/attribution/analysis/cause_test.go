@@ -52,7 +52,7 @@ func TestACauseIsGivenOnlyWhereItWasObserved(t *testing.T) {
 			p.Workloads[0].Pack.Operations = "operations"
 			p.Steps[0].Name, p.Steps[0].About, p.Steps[0].Switched = "x part", "what it does", "x: a → b"
 			trials := measured(p, 12, 1, 0, map[string]float64{"r1": c.effect})
-			a := Of(p, trials, verdict.Contrasts(p, trials, nil), c.seen)[0]
+			a := Of(p, trials, verdict.Contrasts(p, trials, rundir.Manifest{}), c.seen)[0]
 			if len(a.Sentences) != 1 || a.Sentences[0] != c.want {
 				t.Errorf("%q, want %q", a.Sentences, c.want)
 			}

@@ -86,7 +86,7 @@ func TestTheDocumentedManifestFindsWhatThePublishedLogsHide(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range verdict.Contrasts(run.Plan, run.Trials, run.Manifest.Environments) {
+	for _, c := range verdict.Contrasts(run.Plan, run.Trials, run.Manifest) {
 		if c.Verdict != verdict.None || !c.Unpaired || c.N != 10 && c.Metric != "retransmits" {
 			t.Errorf("%s %s %s: %s, n=%d", c.Workload, c.Metric, c.Environment, c.Verdict, c.N)
 		}

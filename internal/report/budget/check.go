@@ -147,12 +147,12 @@ func (t tables) contrasts(r Rule) []verdict.Contrast {
 	}
 	switch {
 	case r.base != "":
-		t.of[key] = verdict.With(r.base, in.Plan, in.Trials, in.Manifest.Environments)
+		t.of[key] = verdict.With(r.base, in.Plan, in.Trials, in.Manifest)
 		if in.Mark != nil {
 			t.of[key] = in.Mark(t.of[key])
 		}
 	default:
-		t.of[key] = verdict.Values(r.environment, in.Plan, in.Trials, in.Manifest.Environments)
+		t.of[key] = verdict.Values(r.environment, in.Plan, in.Trials, in.Manifest)
 	}
 	return t.of[key]
 }

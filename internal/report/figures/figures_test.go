@@ -129,7 +129,7 @@ func TestAFigureOfManyBlocksStaysSmall(t *testing.T) {
 			in.Trials = append(in.Trials, trial)
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	files, err := SVG(model.New(in))
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestNamesDoNothingInAFigure(t *testing.T) {
 			in.Plan.Workloads[i].Name += hostile
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	v := model.New(in)
 	files, err := SVG(v)
 	if err != nil {

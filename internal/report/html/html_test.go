@@ -57,7 +57,7 @@ func TestThePageIsSmallWithoutTheDataOfItsTrials(t *testing.T) {
 			in.Trials = append(in.Trials, trial)
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	page := htmlOf(t, in)
 	rest := regexp.MustCompile(`(?s)<details class="long">.*?</details>|<script type="application/json".*?</script>`).ReplaceAllString(page, "")
 	if len(rest) > 2e6 {

@@ -77,7 +77,7 @@ func TestOfManyBlocksTheFirstAreShown(t *testing.T) {
 			in.Trials = append(in.Trials, trial)
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	page := htmlOf(t, in)
 	if n := strings.Count(page, `<tr><th class="n" scope="row">`); n != mostBlocks || !strings.Contains(page, "100 further blocks: in the list of all trials") {
 		t.Errorf("%d rows for 600 blocks", n)

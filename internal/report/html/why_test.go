@@ -39,7 +39,7 @@ func TestThePageOfALadderLeadsWithItsWaterfall(t *testing.T) {
 	if !strings.HasPrefix(why, `<section id="attribution">`) || !drawn || strings.Contains(waterfall, "<table") {
 		t.Fatalf("the page does not begin with the waterfall:\n%.400s", first)
 	}
-	for _, want := range []string{">overlay root</text>", ">−20.0%</text>", ">total: docker</text>", `fill="var(--slower)"`, `fill="var(--pale)"`, `stroke="var(--ink)"`} {
+	for _, want := range []string{">overlay root</text>", ">−20.2%</text>", ">total: docker</text>", `fill="var(--slower)"`, `fill="var(--pale)"`, `stroke="var(--ink)"`} {
 		if !strings.Contains(waterfall, want) {
 			t.Errorf("the waterfall has no %s:\n%s", want, waterfall)
 		}
@@ -64,13 +64,13 @@ func TestACostWithoutAValueIsNamedAndNotDrawn(t *testing.T) {
 	in := reporttest.Ladder()
 	pack := &in.Plan.Workloads[0].Pack
 	pack.Metrics = append(pack.Metrics, workload.Metric{Name: "energy_per_kop", Unit: "J/kop", Better: "lower"})
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	page := htmlOf(t, in)
 	if !strings.Contains(page, `<p class="quiet">No value for nginx: energy per thousand operations.</p>`) || strings.Contains(page, ">n/a</text>") {
 		t.Error("a cost without values has a waterfall, or is not named")
 	}
 	in.Trials = nil
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	page = htmlOf(t, in)
 	if !strings.Contains(page, `<h3>nginx: `) || strings.Contains(page, `<figure class="waterfall">`) {
 		t.Error("without trials, the primary metric has no table, or has a waterfall")
@@ -84,7 +84,7 @@ func TestAPartThatIsNotDecidedHasNoShareOnThePage(t *testing.T) {
 			in.Trials[i].Metrics["requests_per_second"] *= 1 + .2*float64(in.Trials[i].Block%3-1)
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	page := htmlOf(t, in)
 	for part, undecided := range map[string]bool{"seccomp filter": false, "overlay root": true, "engine and shim of docker": false} {
 		_, row, _ := strings.Cut(page, `>`+part+`</th>`)

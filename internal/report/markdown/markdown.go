@@ -160,7 +160,7 @@ func (d *document) matrix(v *model.Report) {
 		d.add(fmt.Sprintf("Each cell: change vs %s from two unpaired samples, %s interval, results per side, and how it looks.", escape(v.Plan.Baseline), v.Plan.Design.Confidence))
 		return
 	}
-	d.add(fmt.Sprintf("Each cell: verdict, change vs %s, %s interval (simultaneous over the interim analyses), blocks. The margin of `equivalent` is %s.",
+	d.add(fmt.Sprintf("Each cell: verdict, change vs %s, %s interval of each figure, blocks. The margin of `equivalent` is %s.",
 		escape(v.Plan.Baseline), v.Plan.Design.Confidence, v.Plan.Design.Margin))
 }
 

@@ -15,8 +15,11 @@ const companion = cost.CPU
 
 // VerdictWord is the verdict as it is printed.
 func VerdictWord(c *verdict.Contrast) string {
-	if c.Verdict == verdict.None {
+	switch {
+	case c.Verdict == verdict.None:
 		return "no verdict"
+	case c.Leaning != "":
+		return "leaning " + string(c.Leaning)
 	}
 	return string(c.Verdict)
 }
@@ -69,6 +72,8 @@ func BlockCount(c *verdict.Contrast) string {
 		}
 	case c.Look > 0 && c.Look != c.N:
 		text += fmt.Sprintf(" at %d", c.Look)
+	case c.Open && c.Projection > c.N:
+		text += fmt.Sprintf(" of ~%d", c.Projection)
 	}
 	return text
 }

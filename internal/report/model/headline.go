@@ -128,5 +128,9 @@ func (v *Report) Overview() string {
 		parts = append(parts, fmt.Sprintf("%d skipped", v.Out))
 	}
 	d := v.Plan.Design
-	return strings.Join(append(parts, "margin "+d.Margin.String(), d.Confidence.String()+" intervals"), ", ")
+	intervals := "each interval at " + d.Confidence.String()
+	if d.Order == verdict.OrderUnpaired {
+		intervals = d.Confidence.String() + " intervals"
+	}
+	return strings.Join(append(parts, "margin "+d.Margin.String(), intervals), ", ")
 }

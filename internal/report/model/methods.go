@@ -156,13 +156,10 @@ func (s *statements) Bounded() bool {
 // Extended reports whether an interval has too few blocks for the signed-rank statistic at
 // its level.
 func (s *statements) Extended() bool {
-	enough := 9 // at the level of an interim analysis
-	switch blocks := s.Plan.Design.Blocks; {
-	case blocks.Open:
+	if s.Plan.Design.Blocks.Open {
 		return false
-	case blocks.Fixed:
-		enough = 6
 	}
+	const enough = 14 // at the level of any analysis
 	return slices.ContainsFunc(s.Contrasts, func(c verdict.Contrast) bool { return c.Bounded() && c.IntervalN < enough })
 }
 

@@ -44,7 +44,7 @@ func TestANoteSaysThatSamplesAlternatedAndWhatWasStolen(t *testing.T) {
 			r.RoundsReason = "a round takes 1s"
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	const other = "samples of the environments alternated, 8 rounds in each block, except in "
 	if c := model.RoundsChosen(in.Plan, in.Trials); len(c) != 1 || c[0] != (model.ChosenRounds{Workload: "nginx", Block: 4, Rounds: 8, Reason: "a round takes 1s"}) {
 		t.Errorf("chosen: %+v", c)
@@ -91,7 +91,7 @@ func TestANoteSaysWhetherTheLengthOfSamplesBiasesThem(t *testing.T) {
 	}
 	say := func(want ...string) {
 		t.Helper()
-		in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+		in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 		told := fmt.Sprint(model.New(in).Notes)
 		for _, w := range want {
 			if strings.Count(told, w) != 1 {
@@ -117,7 +117,7 @@ func TestANoteNamesAnEnvironmentThatLeftBlocksToTheOthers(t *testing.T) {
 	for i := range in.Trials {
 		in.Trials[i].Rounds = []rundir.Round{{Number: 1, Metrics: in.Trials[i].Metrics}}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	if told := alternation(model.New(in)); strings.Count(told, "; gvisor, which takes longer than all others together, was in ") != 1 || strings.Contains(told, "docker, which takes longer") {
 		t.Errorf("it does not name gvisor alone: %s", told)
 	}

@@ -22,7 +22,7 @@ func TestWithoutIntervalsPartsHaveNoSentences(t *testing.T) {
 		in := reporttest.Ladder()
 		in.Plan.Design.Blocks = c.design
 		in.Trials = in.Trials[:c.blocks*len(in.Plan.Environments)]
-		in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+		in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 		v := model.New(in)
 		if got := v.WhySentences(v.Why[0]); got[0] != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -151,7 +151,7 @@ func within(v *model.Report, _ Options) Section {
 			v.Plan.Baseline + " at the same level, see the verdicts."}
 	t := &Table{Columns: []Column{group("workload"), group("reference level"), group("metric"), key("environment"), number("reference value"), number("value"), number("change"), ends("interval").say("%s,"),
 		column("verdict"), number("blocks").spare(1)}}
-	all := verdict.Within(v.Plan, v.Trials, v.Manifest.Environments)
+	all := verdict.Within(v.Plan, v.Trials, v.Manifest)
 	for i := range all {
 		c := &all[i]
 		before := []any{model.LevelTitle(c.Workload, c.Level), "vs " + c.BaseLevel, c.Metric + ", " + c.Better + " is better", named(c.Environment, c.Label)}

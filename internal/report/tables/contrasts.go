@@ -100,7 +100,7 @@ func contrastColumns() []column[contrast] {
 		figure("ratio", "", "the estimate: 0.9 is a tenth less than the baseline. Missing without an interval", bounded(func(c *verdict.Contrast) float64 { return c.Estimate })),
 		figure("ratio_low", "", "lower end of its interval; missing where the blocks do not bound it", bounded(func(c *verdict.Contrast) float64 { return c.Low })),
 		figure("ratio_high", "", "upper end of its interval; missing where the blocks do not bound it", bounded(func(c *verdict.Contrast) float64 { return c.High })),
-		figure("confidence", "", "of the interval, simultaneous over all interim analyses and the family", among(func(c *verdict.Contrast) any { return number(c.Confidence) })),
+		figure("confidence", "", "of the interval, for this figure alone", among(func(c *verdict.Contrast) any { return number(c.Confidence) })),
 		figure("margin", "", "the ratio within which both count as equivalent: 0.02", among(func(c *verdict.Contrast) any { return number(c.Margin) })),
 		integer("blocks", "blocks with a value on both sides; of imported results the size of the smaller side", func(c *verdict.Contrast) int { return c.N }),
 		integer("interval_blocks", "blocks that the interval is computed from", func(c *verdict.Contrast) int { return c.IntervalN }),

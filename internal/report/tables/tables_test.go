@@ -226,7 +226,7 @@ func TestTheMediansAreThoseOfTheReport(t *testing.T) {
 			in.Trials[i].Metrics["requests"] = 0
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	v := model.New(in)
 	rows := map[string][]any{}
 	table := Of(v)[slices.IndexFunc(Of(v), func(t Table) bool { return t.Name == "contrasts" })]

@@ -120,8 +120,8 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// way is a bar of how far an open contrast is on its way to a verdict, or its
-// verdict.
+// way is a bar of how far an open contrast is on its way to a verdict with a precise
+// interval, with the verdict that it has already; its verdict once it is final.
 func way(s verdict.SoFar) string {
 	const cells = 8
 	if !s.Open {
@@ -132,7 +132,10 @@ func way(s verdict.SoFar) string {
 	}
 	share := min(s.Way(), .99) // it is not there yet
 	bar := barOf(share, cells)
-	if s.Bounded() {
+	switch {
+	case s.Bounded() && s.Verdict != verdict.Inconclusive:
+		bar += fmt.Sprintf(" %2d%%, %s", int(100*share), s.Verdict)
+	case s.Bounded():
 		bar += fmt.Sprintf(" %2d%%", int(100*share))
 	}
 	return bar

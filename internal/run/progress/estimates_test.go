@@ -13,6 +13,7 @@ import (
 	"tare/internal/run"
 	"tare/internal/run/schedule"
 	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 )
@@ -24,7 +25,10 @@ func soFar(workload, environment string, n, rounds int, estimate, half float64) 
 	}}
 	if s.IntervalN, s.Alpha = n, .01; half == 0 {
 		s.IntervalN, s.Low, s.High = 0, math.Inf(-1), math.Inf(1)
+		return s
 	}
+	v := stats.Interval{Estimate: estimate, Low: s.Low, High: s.High}
+	s.Projection = stats.BlocksNeeded(n, v, s.Alpha, v.Aim(math.Log1p(s.Margin), .25))
 	return s
 }
 

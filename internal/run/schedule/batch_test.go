@@ -223,7 +223,7 @@ func TestAnEnvironmentWithItsVerdictLeavesTheRounds(t *testing.T) {
 		return clear(s)
 	}))
 	for _, b := range all {
-		if has := slices.Contains(environmentsOf(b), "docker"); has != (b.Slots[0].Block <= 4) {
+		if has := slices.Contains(environmentsOf(b), "docker"); has != (b.Slots[0].Block <= 6) {
 			t.Errorf("block %d has %v", b.Slots[0].Block, environmentsOf(b))
 		}
 	}

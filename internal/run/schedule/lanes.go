@@ -157,6 +157,7 @@ func (s *Schedule) elect() {
 // end says why the run is over, once no block is under way.
 func (s *Schedule) end(why func() string) {
 	if !slices.ContainsFunc(s.lanes, busy) {
+		s.book.End()
 		s.why = why()
 	}
 }

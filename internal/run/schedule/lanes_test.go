@@ -188,7 +188,7 @@ func TestVerdictsDoNotDependOnWhichBlockIsCompleteFirst(t *testing.T) {
 				}
 			}
 		}
-		for _, k := range verdict.Contrasts(p, c.journal, nil) {
+		for _, k := range verdict.Contrasts(p, c.journal, rundir.Manifest{}) {
 			if key := fmt.Sprint(k.Workload, k.Level, k.Metric, k.Environment); k.Primary && first[key] != k.Verdict {
 				t.Fatalf("%s was %s, and the report says %s", key, first[key], k.Verdict)
 			}
@@ -223,7 +223,7 @@ func TestANodeOnWhichEverythingFailsGetsNoMoreBlocks(t *testing.T) {
 		t.Errorf("b: %q, a: %q", got, c.s.Retired("a"))
 	}
 	for _, k := range c.s.Contrasts() {
-		if k.Verdict != verdict.Equivalent || k.N != 4 {
+		if k.Verdict != verdict.Equivalent || k.N != 6 {
 			t.Errorf("%s is %s after %d blocks (%s)", k.Workload, k.Verdict, k.N, k.Reason)
 		}
 	}

@@ -124,15 +124,28 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 	return p
 }
 
-// nextLook is the number of blocks at which a contrast is judged next.
+// nextLook is the number of blocks at which a contrast is judged next; 0 where a time says
+// when.
 func (s *Schedule) nextLook(c verdict.Contrast) int {
-	switch blocks := s.plan.Design.Blocks; {
-	case blocks.Fixed:
-		return blocks.Max
-	case blocks.Open:
+	switch d := s.plan.Design; {
+	case d.Blocks.Open:
 		return c.N + 1
+	case !d.Leaves():
+		return d.Blocks.Max
+	case d.Budget > 0:
+		return 0
+	default:
+		return s.lookFrom(c.N + 1)
 	}
-	return stats.NextLook(c.N)
+}
+
+// lookFrom is the first number of blocks of an analysis from n on: the last one is after all blocks.
+func (s *Schedule) lookFrom(n int) int {
+	most := s.plan.Design.Blocks.Max
+	if look := stats.NextLook(n - 1); look > 0 && look < most {
+		return look
+	}
+	return most
 }
 
 // remaining adds up the rest of the present blocks, and every block until each cell has
@@ -238,13 +251,12 @@ func (s *Schedule) target(c subject.Cell) int {
 			continue
 		}
 		want := max(k.Projection, s.nextLook(k))
-		if !blocks.Open {
-			// A verdict falls at a look, and not after the last one.
-			if look := stats.NextLook(want - 1); look > 0 {
-				want = look
-			} else {
-				want = stats.LastLook(want)
-			}
+		switch {
+		case blocks.Open:
+		case s.plan.Design.Budget > 0:
+			want = blocks.Max // the budget ends it
+		default:
+			want = s.lookFrom(want)
 		}
 		n = max(n, want)
 	}
@@ -348,7 +360,7 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	} else {
 		e.FirstBlock = s.layout(stage{-1, 1})
 	}
-	switch looks := stats.Looks(); {
+	switch {
 	case blocks.Fixed:
 		e.MinBlocks = blocks.Max
 	case blocks.Open:
@@ -356,10 +368,9 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	case len(s.environments) == 1 && !s.sequential():
 		e.MaxBlocks = min(e.MinBlocks, blocks.Max)
 	case !s.sequential() && s.plan.Design.Drop != "never":
-		e.MaxBlocks = min(blocks.Max, max(e.MinBlocks, looks[len(looks)-1]))
-		e.IntervalBlocks = looks[0]
+		e.IntervalBlocks = stats.LeastBlocks
 		if slices.ContainsFunc(s.Verdicts(), func(c verdict.Contrast) bool { return c.Primary }) {
-			e.MinBlocks = max(e.MinBlocks, looks[0])
+			e.MinBlocks = max(e.MinBlocks, stats.LeastLook)
 		}
 	}
 	if !blocks.Open {

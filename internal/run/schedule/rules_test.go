@@ -49,7 +49,7 @@ func TestAnEnvironmentLeavesWhenItsVerdictIsInAndTheBaselineStays(t *testing.T) 
 		}
 		return clear(s)
 	}))
-	for name, last := range map[string]int{"docker": 4, "vm": 60, "native": 60} {
+	for name, last := range map[string]int{"docker": 6, "vm": 60, "native": 60} {
 		if got := blocksOf(trials, name, "cpu"); !slices.Equal(got, upTo(last)) {
 			t.Errorf("%s ran in blocks %v, want 1 to %d", name, got, last)
 		}
@@ -90,7 +90,7 @@ func TestACellThatIsDecidedLeavesTheOthersAlone(t *testing.T) {
 		}
 		return quiet(s)
 	}))
-	if a, b := len(blocksOf(trials, "native", "cpu")), len(blocksOf(trials, "native", "disk")); a != 4 || b != 60 {
+	if a, b := len(blocksOf(trials, "native", "cpu")), len(blocksOf(trials, "native", "disk")); a != 6 || b != 60 {
 		t.Errorf("cpu ran in %d blocks, disk in %d", a, b)
 	}
 }
@@ -132,11 +132,11 @@ func TestAWorkloadThatFailsFromTheStartIsGivenUp(t *testing.T) {
 		fails func(Slot) bool
 		runs  map[string]int // environment/workload → blocks
 	}{
-		"in one environment":    {func(s Slot) bool { return s.Environment == "vm" && s.Workload == "disk" }, map[string]int{"vm/disk": 3, "docker/disk": 4, "native/disk": 4, "vm/cpu": 4}},
-		"at the baseline":       {func(s Slot) bool { return s.Environment == "native" && s.Workload == "disk" }, map[string]int{"vm/disk": 3, "docker/disk": 3, "native/disk": 3, "vm/cpu": 4}},
+		"in one environment":    {func(s Slot) bool { return s.Environment == "vm" && s.Workload == "disk" }, map[string]int{"vm/disk": 3, "docker/disk": 6, "native/disk": 6, "vm/cpu": 6}},
+		"at the baseline":       {func(s Slot) bool { return s.Environment == "native" && s.Workload == "disk" }, map[string]int{"vm/disk": 3, "docker/disk": 3, "native/disk": 3, "vm/cpu": 6}},
 		"everywhere":            {func(s Slot) bool { return true }, map[string]int{"vm/disk": 3, "native/cpu": 3}},
-		"only now and then":     {func(s Slot) bool { return s.Environment == "vm" && s.Block%2 == 0 }, map[string]int{"vm/disk": 7, "native/cpu": 7, "docker/cpu": 4}},
-		"twice, and then works": {func(s Slot) bool { return s.Environment == "vm" && s.Block < 3 }, map[string]int{"vm/disk": 6, "docker/disk": 4}},
+		"only now and then":     {func(s Slot) bool { return s.Environment == "vm" && s.Block%2 == 0 }, map[string]int{"vm/disk": 11, "native/cpu": 11, "docker/cpu": 6}},
+		"twice, and then works": {func(s Slot) bool { return s.Environment == "vm" && s.Block < 3 }, map[string]int{"vm/disk": 8, "docker/disk": 6}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, w := schedule(t, p), newWorld(noise(1, .001, nil))
@@ -231,20 +231,20 @@ func TestPlansThatCannotWorkAreRefused(t *testing.T) {
 func TestProgressCountsAndProjects(t *testing.T) {
 	p := planOf(upTo60, []string{"native", "docker"}, "cpu:block")
 	s, w := schedule(t, p), newWorld(noise(1, .001, nil))
-	if got := s.Progress(0); got.Open != 1 || got.NextLook != 4 || got.Done != 0 || got.Remaining != 0 || got.MaxBlock != 60 {
+	if got := s.Progress(0); got.Open != 1 || got.NextLook != 6 || got.Done != 0 || got.Remaining != 0 || got.MaxBlock != 60 {
 		t.Errorf("at the start: %+v", got)
 	}
 	for range 3 {
 		slot, _ := s.Next(0)
 		s.Record(w.run(slot))
 	}
-	// Two whole blocks of two seconds and the rest of the second are left until
+	// Four whole blocks of two seconds and the rest of the second are left until
 	// the first look, and no more can be said.
-	if got := s.Progress(0); got.Block != 2 || got.Done != 3 || got.Left != 1 || got.NextLook != 4 || got.Remaining != 5*time.Second {
+	if got := s.Progress(0); got.Block != 2 || got.Done != 3 || got.Left != 1 || got.NextLook != 6 || got.Remaining != 9*time.Second {
 		t.Errorf("in the second block: %+v", got)
 	}
 	play(t, s, w)
-	if got := s.Progress(0); got.Decided != 1 || got.Open != 0 || got.Block != 4 || got.Done != 8 || got.Remaining != 0 || got.NextLook != 0 {
+	if got := s.Progress(0); got.Decided != 1 || got.Open != 0 || got.Block != 6 || got.Done != 12 || got.Remaining != 0 || got.NextLook != 0 {
 		t.Errorf("at the end: %+v", got)
 	}
 }
@@ -271,10 +271,10 @@ func TestExpectationsFollowFromThePlan(t *testing.T) {
 		want   Expectation
 		words  string
 	}{
-		"usual":      {upTo60, nil, Expectation{MinBlocks: 4, MaxBlocks: 60, MinTrials: 16, MaxTrials: 240, Min: 16 * time.Second, Max: 4 * time.Minute, Interval: 16 * time.Second, IntervalBlocks: 4}, "4 to 60 blocks, 16 to 240 trials, about 16s to 4m0s, depending on when verdicts are reached"},
+		"usual":      {upTo60, nil, Expectation{MinBlocks: 6, MaxBlocks: 60, MinTrials: 24, MaxTrials: 240, Min: 24 * time.Second, Max: 4 * time.Minute, Interval: 16 * time.Second, IntervalBlocks: 4}, "6 to 60 blocks, 24 to 240 trials, about 24s to 4m0s, depending on when verdicts are reached"},
 		"fixed":      {study.Blocks{Min: 9, Max: 9, Fixed: true}, nil, Expectation{MinBlocks: 9, MaxBlocks: 9, MinTrials: 36, MaxTrials: 36, Min: 36 * time.Second, Max: 36 * time.Second, Interval: 36 * time.Second, IntervalBlocks: 9}, "9 blocks, 36 trials, about 36s"},
 		"open":       {study.Blocks{Min: 8, Open: true}, nil, Expectation{MinBlocks: 8, MinTrials: 32, Min: 32 * time.Second, Interval: 32 * time.Second, IntervalBlocks: 8}, "from 8 blocks and 32 trials on (at least 32s), without a maximum"},
-		"budget":     {upTo60, func(p *study.Plan) { p.Design.Budget = time.Minute }, Expectation{MinBlocks: 4, MaxBlocks: 60, MinTrials: 16, MaxTrials: 240, Min: 16 * time.Second, Max: 4 * time.Minute, Budget: time.Minute, Interval: 16 * time.Second, IntervalBlocks: 4}, "4 to 60 blocks, 16 to 240 trials, about 16s to 4m0s, depending on when verdicts are reached; the budget ends the run after 1m0s"},
+		"budget":     {upTo60, func(p *study.Plan) { p.Design.Budget = time.Minute }, Expectation{MinBlocks: 6, MaxBlocks: 60, MinTrials: 24, MaxTrials: 240, Min: 24 * time.Second, Max: 4 * time.Minute, Budget: time.Minute, Interval: 16 * time.Second, IntervalBlocks: 4}, "6 to 60 blocks, 24 to 240 trials, about 24s to 4m0s, depending on when verdicts are reached; the budget ends the run after 1m0s"},
 		"sequential": {study.Blocks{Min: 8, Max: 10}, func(p *study.Plan) { p.Design.Order = "sequential" }, Expectation{MinBlocks: 10, MaxBlocks: 10, MinTrials: 40, MaxTrials: 40, Min: 40 * time.Second, Max: 40 * time.Second, Interval: 40 * time.Second, IntervalBlocks: 10}, "10 blocks, 40 trials, about 40s"},
 	} {
 		t.Run(name, func(t *testing.T) {

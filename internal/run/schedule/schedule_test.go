@@ -18,7 +18,7 @@ import (
 // workloads, each written name:fresh or name:fresh:startup.
 func planOf(blocks study.Blocks, environments []string, workloads ...string) *study.Plan {
 	p := &study.Plan{Baseline: environments[0], Seed: 7, Design: study.Design{Order: "interleaved", Blocks: blocks,
-		Margin: .02, Confidence: .95, Family: "metric", Drop: "decided"}}
+		Margin: .02, Confidence: .95, Precision: .25, Family: "metric", Drop: "decided"}}
 	for _, e := range environments {
 		p.Environments = append(p.Environments, study.Environment{Name: e})
 	}

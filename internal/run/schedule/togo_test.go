@@ -47,14 +47,14 @@ func TestTheTimeOfTrialsUnderWayPasses(t *testing.T) {
 	const began = 10 * time.Second
 	s.Next(began)
 	before := s.Progress(began)
-	if before.Guessed || !before.Least || before.Remaining != 4*time.Second {
-		t.Errorf("two blocks of two seconds are left until the first analysis: %+v", before)
+	if before.Guessed || !before.Least || before.Remaining != 8*time.Second {
+		t.Errorf("four blocks of two seconds are left until the first analysis: %+v", before)
 	}
 	if got := s.Progress(began + 300*time.Millisecond).Remaining; got != before.Remaining-300*time.Millisecond {
 		t.Errorf("%v after 300 ms of %v", got, before.Remaining)
 	}
 	s.Next(began + time.Second) // the same trial
-	if got := s.Progress(began + time.Hour).Remaining; got != 3*time.Second {
+	if got := s.Progress(began + time.Hour).Remaining; got != 7*time.Second {
 		t.Errorf("%v are left where a trial takes longer than its second, of %v", got, before.Remaining)
 	}
 }

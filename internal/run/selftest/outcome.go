@@ -76,7 +76,7 @@ func (o Outcome) Holds() (holds, known bool) {
 
 // alternatingOutcome is what a run of two environments alone would have said after
 // the trials of a run of more: the error rate is not shared with the others, and
-// the run ends with the verdict. It is false before the first interim analysis.
+// the run ends with the verdict. It is false before there is an interval.
 func alternatingOutcome(plan *study.Plan, trials []rundir.Trial, environment string) (Outcome, bool) {
 	pair := *plan
 	pair.Environments = []study.Environment{*plan.Environment(baseline), *plan.Environment(environment)}
@@ -104,7 +104,7 @@ func alternatingOutcome(plan *study.Plan, trials []rundir.Trial, environment str
 }
 
 func contrastOf(pair *study.Plan, trials []rundir.Trial) (verdict.Contrast, bool) {
-	for _, c := range verdict.Contrasts(pair, trials, nil) {
+	for _, c := range verdict.Contrasts(pair, trials, rundir.Manifest{}) {
 		if c.Metric == metric {
 			return c, c.Bounded() && c.Verdict != verdict.None
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )
@@ -109,8 +110,8 @@ func TestAPairIsJudgedAsInARunOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %v %+v", environment, ok, o)
 		}
 	}
-	if o, ok := alternatingOutcome(plan, trials(test, plan.Design.Blocks.Min-1, 16), "work-5"); ok {
-		t.Errorf("a verdict before the first interim analysis: %+v", o)
+	if o, ok := alternatingOutcome(plan, trials(test, stats.LeastBlocks-1, 16), "work-5"); ok {
+		t.Errorf("a verdict before there is an interval: %+v", o)
 	}
 	if o, ok := alternatingOutcome(plan, nil, "work-5"); ok {
 		t.Errorf("an outcome without trials: %+v", o)

@@ -195,7 +195,7 @@ func read(root, directory, stamp string) entry {
 	if e.State != rundir.Ended && e.State != rundir.Interrupted {
 		return e
 	}
-	for _, c := range verdict.Contrasts(r.Plan, r.Trials, r.Manifest.Environments) {
+	for _, c := range verdict.Contrasts(r.Plan, r.Trials, r.Manifest) {
 		if c.N == 0 || c.Part != "" || c.BaseLevel != "" || math.IsNaN(c.Estimate) || math.IsInf(c.Estimate, 0) {
 			continue
 		}

@@ -40,7 +40,7 @@ func Plan() *study.Plan {
 		w.Levels = append(w.Levels, study.Level{Name: l})
 	}
 	p := &study.Plan{Format: 1, Study: "made up", Name: "made-up", Baseline: Environments[0], Workloads: []study.Workload{w},
-		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 6, Max: Blocks}, Margin: .02, Confidence: .95, Family: "metric", Drop: "never"}}
+		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 6, Max: Blocks}, Margin: .02, Confidence: .95, Precision: .25, Family: "metric", Drop: "never"}}
 	for _, e := range Environments {
 		p.Environments = append(p.Environments, study.Environment{Name: e, Kind: e})
 	}
@@ -91,7 +91,7 @@ func Trials() (list []rundir.Trial) {
 
 // Contrasts of trials.
 func Contrasts(trials []rundir.Trial) []verdict.Contrast {
-	return verdict.Contrasts(Plan(), trials, Manifest().Environments)
+	return verdict.Contrasts(Plan(), trials, Manifest())
 }
 
 // Usage has the value 1 for every quantity.

@@ -20,7 +20,7 @@ func Ladder() model.Input {
 	plan := &study.Plan{Format: 1, Study: "nginx: from native to docker", Name: "explain-nginx", Baseline: "native",
 		Workloads: []study.Workload{{Name: "nginx", Fresh: "trial", Levels: []study.Level{{}}, Pack: workload.Pack{Name: "nginx", Title: "pages",
 			Metrics: []workload.Metric{{Name: "requests_per_second", Unit: "op/s", Better: "higher", Primary: true}, {Name: "latency_p99", Unit: "us", Better: "lower"}}}}},
-		Design:  study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Family: "metric", Drop: "decided"},
+		Design:  study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: 60}, Margin: .02, Confidence: .95, Precision: .25, Family: "metric", Drop: "decided"},
 		Remarks: []string{"cgroup namespace: engines give none on cgroup v1"}}
 	effect, sum, base := map[string]float64{"native": 0}, 0.0, "native"
 	plan.Environments = []study.Environment{{Name: "native", Kind: "native", Options: []byte("{}")}}
@@ -52,6 +52,6 @@ func Ladder() model.Input {
 				Metrics: map[string]float64{"requests_per_second": rate, "latency_p99": 1e6 / rate}})
 		}
 	}
-	in.Contrasts = verdict.Contrasts(plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(plan, in.Trials, in.Manifest)
 	return in
 }

@@ -28,6 +28,6 @@ func OnNodes(nodes ...string) model.Input {
 			}
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	return in
 }

@@ -47,6 +47,6 @@ func Percentiles() model.Input {
 			t.Metrics[p.name] = p.median * effect * math.Exp(.05*rng.NormFloat64())
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	return in
 }

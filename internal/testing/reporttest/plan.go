@@ -18,7 +18,7 @@ func quickPlan() *study.Plan {
 	limits := environment.Limits{CPUs: 2, Memory: 512 * quantity.MiB, Cores: []int{0, 1}}
 	p := &study.Plan{Format: 1, Study: "quick: what isolation costs", Name: "quick", Origin: "built-in:quick", Baseline: "native",
 		Image: image.Source{}, Limits: limits, Pin: map[string][]int{"server": {0}, "driver": {1}}, Seed: 1732153500,
-		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: QuickBlocks}, Margin: .02, Confidence: .95, Family: "metric", Drop: "decided", Budget: 8 * time.Minute}}
+		Design: study.Design{Order: "interleaved", Blocks: study.Blocks{Min: 8, Max: QuickBlocks}, Margin: .02, Confidence: .95, Precision: .25, Family: "metric", Drop: "decided", Budget: 8 * time.Minute}}
 	for _, e := range [][3]string{
 		{"native", "native", `{"rootfs":"image"}`}, {"docker", "docker", `{"runtime":"runc","network":"bridge","log":"json-file"}`},
 		{"gvisor", "gvisor", `{"platform":"systrap"}`}, {"vm", "qemu", `{"machine":"q35","accel":"auto"}`}, {"podman", "podman", `{"runtime":"crun"}`}} {

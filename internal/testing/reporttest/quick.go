@@ -94,6 +94,6 @@ func Quick() model.Input {
 			}
 		}
 	}
-	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest.Environments)
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
 	return in
 }

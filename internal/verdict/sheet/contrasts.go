@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"tare/internal/base/quantity"
 	"tare/internal/rundir"
@@ -21,6 +22,9 @@ type Options struct {
 	Better     string // lower or higher
 	Margin     quantity.Share
 	Confidence quantity.Share
+	Precision  quantity.Share
+	// Budget: the time was fixed in advance, and blocks took about as long as each other.
+	Budget bool
 	// Fixed: the number of blocks was fixed in advance, and there is one analysis.
 	// Otherwise there are interim analyses, as in a run.
 	Fixed bool
@@ -43,7 +47,7 @@ func (s *Sheet) Contrasts(o Options) ([]verdict.Contrast, error) {
 // paired puts the rows into the form of a run. Each group becomes a workload of
 // its own, since a row says nothing about other metrics.
 func (s *Sheet) paired(o Options) []verdict.Contrast {
-	plan := &study.Plan{Baseline: o.Baseline, Design: study.Design{Order: "interleaved", Margin: o.Margin, Confidence: o.Confidence, Family: "metric"}}
+	plan := &study.Plan{Baseline: o.Baseline, Design: study.Design{Order: "interleaved", Margin: o.Margin, Confidence: o.Confidence, Precision: o.Precision, Family: "metric"}}
 	for _, e := range s.Environments {
 		plan.Environments = append(plan.Environments, study.Environment{Name: e})
 	}
@@ -53,16 +57,20 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 	for _, t := range trials {
 		last[t.Cell()] = max(last[t.Cell()], t.Block)
 	}
-	looks := stats.Looks()
-	plan.Design.Blocks = study.Blocks{Min: looks[0], Max: looks[len(looks)-1]}
-	if o.Fixed {
+	plan.Design.Blocks = study.Blocks{Min: stats.LeastLook, Max: stats.MostLook}
+	// Without a budget the rows may be of a run that goes on.
+	m := rundir.Manifest{Sessions: []rundir.Session{{Over: o.Budget}}}
+	switch {
+	case o.Budget:
+		plan.Design.Blocks.Max, plan.Design.Budget = s.blocks, time.Duration(math.MaxInt64) // the blocks are the time
+	case o.Fixed:
 		plan.Design.Blocks = study.Blocks{Min: s.blocks, Max: s.blocks, Fixed: true}
 		for _, b := range last {
 			plan.Design.Blocks.Max = min(plan.Design.Blocks.Max, b)
 		}
 	}
 	var all []verdict.Contrast
-	for _, c := range verdict.Contrasts(plan, trials, nil) {
+	for _, c := range verdict.Contrasts(plan, trials, m) {
 		if last[c.Figure().Cell] == 0 {
 			continue // no rows: this environment, or this level of the group, is not in the table
 		}

@@ -8,20 +8,22 @@ import (
 	"tare/internal/verdict"
 )
 
-// Procedure is how the options evaluate the table: sequential, fixed or unpaired.
+// Procedure is how the options evaluate the table: sequential, budget, fixed or unpaired.
 func (s *Sheet) Procedure(o Options) string {
 	switch {
 	case !s.Paired:
 		return "unpaired"
 	case o.Fixed:
 		return "fixed"
+	case o.Budget:
+		return "budget"
 	}
 	return "sequential"
 }
 
 // Introduction says in a sentence what the contrasts are about.
 func (s *Sheet) Introduction(o Options) string {
-	text := fmt.Sprintf("against %s, margin %s, %s intervals", o.Baseline, o.Margin, o.Confidence)
+	text := fmt.Sprintf("against %s, margin %s, a %s interval for each figure", o.Baseline, o.Margin, o.Confidence)
 	pairs := ""
 	if s.rounds {
 		pairs = "; the samples of each round are compared as a pair"
@@ -31,8 +33,10 @@ func (s *Sheet) Introduction(o Options) string {
 		return fmt.Sprintf("against %s: without a column block nothing pairs the values, so there is no verdict and the error rate is unknown: a drift of the machine between the samples looks like a difference. The table only describes the samples.", o.Baseline)
 	case "fixed":
 		return text + ", one analysis of all blocks" + pairs
+	case "budget":
+		return text + ", analyses after a quarter and half of the blocks and of all of them" + pairs
 	}
-	return text + " over all interim analyses" + pairs
+	return text + ", interim analyses from 6 blocks on" + pairs
 }
 
 // Group names what a contrast is about: workload, level and metric.
@@ -77,8 +81,8 @@ func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []
 	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.InsideMargin }) {
 		add("* a real difference, inside the margin")
 	}
-	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.Projection > 0 }) {
-		add("needs: number of blocks at which the interval is about as narrow as the margin")
+	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.Projection > c.N }) {
+		add("needs: number of blocks that a verdict with a precise interval takes, if the estimate stays")
 	}
 	if len(s.Unused) > 0 {
 		add("columns not used: " + strings.Join(s.Unused, ", "))

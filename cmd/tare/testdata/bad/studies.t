@@ -421,7 +421,7 @@ Design, sampling, prices, scales
   [2]
   $ sed 's/blocks: 8/block: 8/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:10:10: unknown key "block"; did you mean "blocks"? (known: order, rounds, waiting, blocks, margin, confidence, budget, family, drop, fresh, quiet)
+  tare: bad.yaml:10:10: unknown key "block"; did you mean "blocks"? (known: order, rounds, waiting, blocks, margin, confidence, precision, budget, family, drop, fresh, quiet)
   [2]
   $ sed 's/blocks: 8/margin: 0/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -435,11 +435,10 @@ Design, sampling, prices, scales
   $ sed 's/blocks: 8/confidence: 100%/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:10:22: confidence: must lie between 50% and 100%, such as 95%
-  bad.yaml:10:22: confidence: the interim analyses of a study that can stop early are calibrated for 95%; for another confidence set a fixed number of blocks, or max: none
   [2]
-  $ sed 's/blocks: 8/confidence: 90%/' good.yaml >bad.yaml
+  $ sed 's/blocks: 8/precision: 0%/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:10:22: confidence: the interim analyses of a study that can stop early are calibrated for 95%; for another confidence set a fixed number of blocks, or max: none
+  tare: bad.yaml:10:21: precision: must lie between 1% and 100% of the change, such as 25%
   [2]
   $ sed 's/blocks: 8/order: alternatingly/' good.yaml >bad.yaml
   $ tare run bad.yaml

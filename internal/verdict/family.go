@@ -1,0 +1,195 @@
+package verdict
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tare/internal/rundir"
+	"tare/internal/stats"
+	"tare/internal/study"
+)
+
+// family are contrasts that share an error rate. They are judged together.
+type family struct{ entries []*entry }
+
+// join puts a contrast into the family with this key.
+func (b *Book) join(e *entry, key any) {
+	if b.families[key] == nil {
+		b.families[key] = &family{}
+	}
+	e.family = b.families[key]
+	e.family.entries = append(e.family.entries, e)
+	b.entries = append(b.entries, e)
+}
+
+// outdate marks the verdicts of a contrast and of its family as out of date.
+func (e *entry) outdate() {
+	for _, other := range e.family.entries {
+		other.stale = true
+	}
+}
+
+// End notes that the run is over: each environment that is left has its last analysis.
+func (b *Book) End() {
+	b.over = true
+	for _, e := range b.entries {
+		e.stale = true
+	}
+}
+
+// ended reports whether the last analysis is due although blocks are left. A fixed number
+// is one of its own, unless a budget ends it.
+func (b *Book) ended() bool {
+	d := b.plan.Design
+	return b.over && !d.Blocks.Open && (!d.Blocks.Fixed || d.Budget > 0)
+}
+
+// rules of the family of a contrast.
+func (b *Book) rules(c *Contrast) stats.Rules {
+	d := b.plan.Design
+	return stats.Rules{M: c.Family, Rate: 1 - float64(d.Confidence), Margin: c.logMargin(), Precision: float64(cmp.Or(d.Precision, study.DefaultPrecision))}
+}
+
+// looks are those at the differences of these blocks so far.
+func (b *Book) looks(blocks []int) []stats.Look {
+	switch d := b.plan.Design; {
+	case !d.Leaves():
+		return nil
+	case d.Budget > 0:
+		return stats.BlockLooks(blocks, b.clock.looks)
+	default:
+		return stats.CountLooks(blocks, d.Blocks.Max)
+	}
+}
+
+// judge brings the judgements of a family up to date. The interim ones come first: whether
+// an environment stayed to the end follows from all of its contrasts.
+func (b *Book) judge(f *family) {
+	interim := func(f *family) {
+		for _, e := range f.entries {
+			e.s, e.base = joined(e.of), joined(e.over)
+			p := e.pairs()
+			e.course = stats.Course{D: p.d, Looks: b.looks(p.blocks)}
+		}
+		f.conclude(b)
+	}
+	interim(f)
+	final := false
+	for _, e := range f.entries {
+		if !b.ended() && !b.allTried(e) {
+			continue
+		}
+		if b.over {
+			for _, k := range b.fellows(e) {
+				if k.family != f {
+					interim(k.family)
+				}
+			}
+		}
+		e.course.Final = b.stayed(e)
+		e.course.Left, final = !e.course.Final, true
+	}
+	if final {
+		f.conclude(b)
+	}
+}
+
+func (f *family) conclude(b *Book) {
+	courses := make([]stats.Course, len(f.entries))
+	for i, e := range f.entries {
+		courses[i] = e.course
+	}
+	for i, j := range b.rules(&f.entries[0].contrast).Judge(courses) {
+		f.entries[i].judged = j
+	}
+}
+
+// fellows are the primary contrasts of the environments of a contrast: they stay for them.
+func (b *Book) fellows(e *entry) (all []*entry) {
+	for _, cell := range e.cells {
+		for _, k := range b.touched[cell] {
+			if k.contrast.Primary {
+				all = append(all, k)
+			}
+		}
+	}
+	return all
+}
+
+// stayed reports whether the environments of a contrast were in the run to its end.
+func (b *Book) stayed(e *entry) bool {
+	if !b.plan.Design.Leaves() {
+		return true
+	}
+	fellows := b.fellows(e)
+	closed := func(k *entry) bool { return k.judged.Closed && !k.course.Final }
+	return len(fellows) == 0 || slices.ContainsFunc(fellows, func(k *entry) bool { return !closed(k) })
+}
+
+// clock finds the blocks of the looks of a run with a budget. Its time is that in which
+// trials were made, by their own times, so that pauses between sessions do not
+// count and the order of the trials makes no difference.
+type clock struct {
+	spans []timeSpan        // in which trials were made, rising and apart
+	ends  map[int]time.Time // of blocks
+	looks []int             // the blocks; 0 where none is known yet
+	stale bool
+}
+
+type timeSpan struct{ from, to time.Time }
+
+func (k *clock) add(t rundir.Trial) {
+	k.stale = true
+	if t.Ended.After(k.ends[t.Block]) || k.ends[t.Block].IsZero() {
+		k.ends[t.Block] = t.Ended
+	}
+	if !t.Ended.After(t.Started) {
+		return
+	}
+	one := timeSpan{t.Started, t.Ended}
+	at, _ := slices.BinarySearchFunc(k.spans, one, func(s, o timeSpan) int { return s.to.Compare(o.from) })
+	last := at
+	for ; last < len(k.spans) && !k.spans[last].from.After(one.to); last++ {
+		if k.spans[last].from.Before(one.from) {
+			one.from = k.spans[last].from
+		}
+		if k.spans[last].to.After(one.to) {
+			one.to = k.spans[last].to
+		}
+	}
+	k.spans = slices.Replace(k.spans, at, last, one)
+}
+
+// until is the time in which trials were made up to a time of day.
+func (k *clock) until(end time.Time) (total time.Duration) {
+	for _, s := range k.spans {
+		if !s.from.Before(end) {
+			break
+		}
+		if s.to.After(end) {
+			s.to = end
+		}
+		total += s.to.Sub(s.from)
+	}
+	return total
+}
+
+// tick brings the looks up to date. It reports whether they have changed.
+func (k *clock) tick(budget time.Duration, most int) bool {
+	if !k.stale {
+		return false
+	}
+	k.stale = false
+	was := k.looks
+	k.looks = make([]int, len(stats.BudgetLooks()))
+	for block, end := range k.ends {
+		share := max(float64(k.until(end))/float64(budget), float64(block)/float64(max(most, 1)))
+		for i, l := range stats.BudgetLooks() {
+			if share >= l.Time && (k.looks[i] == 0 || block < k.looks[i]) {
+				k.looks[i] = block
+			}
+		}
+	}
+	return !slices.Equal(was, k.looks)
+}
