@@ -121,6 +121,9 @@ func (r Rules) look(courses []Course, all []Judgement, block int) {
 		n := j.Looks[len(j.Looks)-1]
 		if j.Decided() && HodgesLehmann(courses[i].D[:n], r.Rate*shares[at]).Precise(r.Margin, r.Precision) {
 			j.Closed, j.Block, j.N, j.Part = true, block, n, shares[at]
+			if !j.Equivalent {
+				j.Equivalence = math.Inf(1) // the verdict stays, whatever others bring by Holm
+			}
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (b *Book) conclude(e *entry, p *paired) {
 	switch {
 	case j.Block > 0:
 		c.Block = j.Block
-	case j.Closed:
+	case j.Closed && (j.Equivalent || !b.pending(e.family)):
 		c.Block = p.blocks[len(p.blocks)-1]
 	}
 }
@@ -220,7 +220,7 @@ func (b *Book) settle(e *entry) {
 	}
 	switch {
 	case c.Block > 0:
-	case b.allTried(e):
+	case b.allTried(e) && (c.Verdict == None || !b.pending(e.family)):
 		c.Block = b.plan.Design.Blocks.Max * b.turns
 	case b.ended():
 		c.Block = max(1, e.s.last(), e.base.last())

@@ -95,6 +95,14 @@ func (b *Book) judge(f *family) {
 	}
 }
 
+// pending reports whether the last analysis of a contrast of the family is still to come:
+// by Holm, its verdict can bring others theirs, or make equivalent what is different.
+func (b *Book) pending(f *family) bool {
+	return slices.ContainsFunc(f.entries, func(e *entry) bool {
+		return !e.judged.Closed && !b.allTried(e) && e.s.gaveUp == 0 && e.base.gaveUp == 0
+	})
+}
+
 func (f *family) conclude(b *Book) {
 	courses := make([]stats.Course, len(f.entries))
 	for i, e := range f.entries {

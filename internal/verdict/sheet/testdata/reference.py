@@ -114,6 +114,8 @@ def judge(family, kind):
             estimate = median(walsh(family[i][:at]))
             if (high - low) / 2 <= max(MARGIN, min(PRECISION * abs(estimate), math.log(1.25))):
                 states[i]["left"] = (at, share)
+                if i not in equal:
+                    states[i]["equal"] = math.inf
     over = kind != "count" or n >= 60
     for i, s in enumerate(states):
         if s["left"] is None:
