@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -119,7 +120,8 @@ func (e *execution) record(m made) error {
 	e.deciding.Unlock()
 	slots := m.lane.batch.Slots
 	for i := range m.trials {
-		e.progress(Event{Kind: Tried, Slot: &slots[i], Trial: &m.trials[i], Contrasts: e.verdicts()})
+		at := slices.IndexFunc(slots, func(slot schedule.Slot) bool { return slot.Cell() == m.trials[i].Cell() })
+		e.progress(Event{Kind: Tried, Slot: &slots[at], Trial: &m.trials[i], Contrasts: e.verdicts()})
 	}
 	if slots[0].Rounds > 0 || e.sinceEstimates() >= estimatesEvery {
 		e.estimates(m.lane, 0, nil)

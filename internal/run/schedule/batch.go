@@ -17,8 +17,11 @@ import (
 type Batch struct {
 	Slots []Slot // in the order of the block
 	// Why says why the batch has so many rounds; "" where the study set them.
-	Why  string
-	seed uint64
+	Why string
+	// Left is how much of the budget is left: later no sample begins, and a start that
+	// goes on for longer than Grace after it is given up. 0: nothing bounds the batch.
+	Left, Grace time.Duration
+	seed        uint64
 	// chain is the order of the slots in which neighbours are compared with each other;
 	// nil where all are compared with one of them.
 	chain []int
@@ -123,11 +126,15 @@ func (s *Schedule) NextBatch(elapsed time.Duration) (Batch, bool) {
 
 func (s *Schedule) nextBatch(l *lane, elapsed time.Duration) (Batch, bool) {
 	slot, ok := s.next(l, elapsed)
+	b := Batch{Slots: []Slot{slot}}
+	if limit := s.limit(slot); ok && limit > 0 {
+		b.Left, b.Grace = limit-elapsed, s.plan.Design.Budget/graceShare
+	}
 	if slot.Rounds == 0 {
-		return Batch{Slots: []Slot{slot}}, ok
+		return b, ok
 	}
 	left := l.left
-	b := Batch{Slots: left[:Together(left)], seed: s.batchSeed(slot.Block, slot.Cell().Place())}
+	b.Slots, b.seed = left[:Together(left)], s.batchSeed(slot.Block, slot.Cell().Place())
 	if at := slices.IndexFunc(s.cells, func(c cell) bool { return c.Place == slot.Cell().Place() }); at >= 0 {
 		b.Why = s.whyRounds(s.cells[at], slot.Block)
 	}

@@ -184,7 +184,7 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 	}
 	left /= time.Duration(s.width())
 	if budget := s.plan.Design.Budget; budget > 0 {
-		left = max(begun, min(left, budget-elapsed))
+		left = max(0, min(left, budget-elapsed))
 	}
 	return left
 }
@@ -315,6 +315,9 @@ func (s *Schedule) nothingLeft() string {
 
 func (s *Schedule) budgetSpent(slots []Slot) string {
 	text := fmt.Sprintf("the budget of %s is spent; %s", s.plan.Design.Budget, s.tally())
+	if s.cutBlock > 0 {
+		return text + fmt.Sprintf("; block %d ended in the middle, and what it has counts", s.cutBlock)
+	}
 	if d := s.pace.block(slices.Values(slots)); d > 0 {
 		text += fmt.Sprintf(" (another block would take about %s)", d.Round(time.Second))
 	}

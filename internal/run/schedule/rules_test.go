@@ -174,20 +174,20 @@ func TestAKnownLimitIsTriedOnce(t *testing.T) {
 	}
 }
 
-func TestTheBudgetEndsARunBetweenBlocks(t *testing.T) {
+func TestTheBudgetEndsARun(t *testing.T) {
 	p := planOf(upTo60, []string{"native", "docker"}, "cpu:block")
-	for budget, blocks := range map[time.Duration]int{
-		0:                        60,
-		time.Nanosecond:          1, // elapsed is 0: there is time for a first block
-		20 * time.Second:         10,
-		21900 * time.Millisecond: 10, // the next block takes two seconds
-		22 * time.Second:         11,
+	for budget, made := range map[time.Duration]int{
+		0:                        120,
+		time.Nanosecond:          1, // elapsed is 0: there is time for a first trial
+		20 * time.Second:         20,
+		21900 * time.Millisecond: 20, // the next block takes two seconds
+		22 * time.Second:         22,
 	} {
 		p.Design.Budget = budget
 		s := schedule(t, p)
 		trials := play(t, s, newWorld(noise(1, .5, nil)))
-		if len(trials) != 2*blocks {
-			t.Errorf("budget %s: %d trials, want %d", budget, len(trials), 2*blocks)
+		if len(trials) != made {
+			t.Errorf("budget %s: %d trials, want %d", budget, len(trials), made)
 		}
 		if budget > 0 && !strings.HasPrefix(s.Why(), "the budget of "+budget.String()+" is spent; 0 of 1 verdict reached") {
 			t.Error(s.Why())

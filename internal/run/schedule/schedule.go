@@ -84,6 +84,8 @@ type Schedule struct {
 	abandoned int
 	tookUp    bool
 	why       string
+	// cutBlock is the last block that the budget ended in the middle; 0 is none.
+	cutBlock int
 	// traced is how many blocks of traced trials have been laid out.
 	traced int
 }
@@ -208,6 +210,9 @@ func (s *Schedule) next(l *lane, elapsed time.Duration) (Slot, bool) {
 		if !s.mayWork(l) {
 			return Slot{}, false
 		}
+		if s.cut(l, elapsed) {
+			continue
+		}
 		if busy(l) {
 			l.active = true
 			if key := l.left[0].key(); l.handed != key {
@@ -291,20 +296,6 @@ func (s *Schedule) othersFollow(at stage) bool {
 		}
 	}
 	return false
-}
-
-// affordable says whether a stage fits into the budget. A stage that has begun is
-// finished, and the first stage begins if there is any time. In sequential order
-// each environment has an equal share of the budget.
-func (s *Schedule) affordable(next stage, slots []Slot, elapsed time.Duration) bool {
-	budget := s.plan.Design.Budget
-	if budget == 0 || s.begun[next] {
-		return true
-	}
-	if s.sequential() {
-		budget = budget * time.Duration(next.environment+1) / time.Duration(len(s.environments))
-	}
-	return elapsed < budget && elapsed+s.pace.block(slices.Values(slots)) <= budget
 }
 
 // Label sets the label that every value of an environment carries, such as "tcg".

@@ -38,6 +38,7 @@ type participant struct {
 	starts   *usage.Sampling         // of the starts: what the hypervisor took
 	readings []rundir.InstanceSeries // where the samples are starts
 	skipped  bool
+	late     bool // the budget was spent before the first sample: there is no trial
 	// halfFailed: a sample of half the length failed, and there are no more.
 	halfFailed bool
 	// sharing are the environments of the batch that share the loopback of a machine
@@ -112,7 +113,7 @@ func (p *participant) skip(reason string) {
 }
 
 // takesPart says whether the participant still gives samples.
-func (p *participant) takesPart() bool { return !p.skipped && p.err == nil }
+func (p *participant) takesPart() bool { return !p.skipped && !p.late && p.err == nil }
 
 // timed adds the time until the returned function is called to what the
 // participant took.
@@ -149,14 +150,14 @@ func (p *participant) get(ctx context.Context, r instances.Request) {
 // sideBySide prepares the participants, of which as many as the machine has cores work at
 // the same time: nothing is measured yet. Neighbours would disturb the others, and of
 // servers that collide the first one starts.
-func sideBySide(ctx context.Context, all []*participant) {
+func sideBySide(ctx context.Context, all []*participant, limit *limit) {
 	most := runtime.NumCPU()
 	if all[0].spec.request.Shape.Neighbours != nil || slices.ContainsFunc(all, (*participant).collides) {
 		most = 1
 	}
 	crash.Each(len(all), most, func(n int) {
-		if p := all[n]; p.takesPart() && ctx.Err() == nil {
-			p.prepare(ctx)
+		if p := all[n]; p.inTime(limit) && ctx.Err() == nil {
+			limit.during(ctx, p, (*participant).prepare)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 // sampleRounds takes the samples of all rounds. Between two samples nothing else
 // works: outputs stay in memory, and counters are read at the edges of the
 // samples alone. after is called after each round; nil is not.
-func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant, after func(int, []rundir.Trial)) {
+func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant, limit *limit, after func(int, []rundir.Trial)) {
 	if ctx.Err() != nil {
 		return // not all of them are prepared
 	}
@@ -37,9 +37,10 @@ func sampleRounds(ctx context.Context, batch schedule.Batch, all []*participant,
 	if shares := sharesOf(batch, all); shares != nil {
 		takesPart, more = shares.takesPart, shares.more
 	}
-	for number := 1; number <= batch.Rounds() && more(number-1); number++ {
+	inBudget := func(done int) bool { return done == 0 || !limit.past(took/time.Duration(done)) }
+	for number := 1; number <= batch.Rounds() && more(number-1) && inBudget(number-1); number++ {
 		taking := lists.Filter(all, takesPart) // all of a round or not at all
-		takes := func(p *participant) bool { return slices.Contains(taking, p) && p.takesPart() }
+		takes := func(p *participant) bool { return slices.Contains(taking, p) && p.inTime(limit) }
 		each(batch.Round(number), takes, func(p *participant, position int) {
 			defer p.inRounds()()
 			if p.fromStart() {

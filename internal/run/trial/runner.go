@@ -86,7 +86,8 @@ func (r *Runner) Again() error {
 // Run makes the trials of a batch, in the order of its slots: all their instances live at
 // the same time, and each waits while the others give samples. A trial of its own is a
 // batch of one with one sample. The error is for what ends the run: the context's end,
-// or a full disk; then there are no trials. Every other failure is in a trial.
+// or a full disk; then there are no trials. Every other failure is in a trial. Of an
+// environment whose first sample would begin after the end of the budget there is none.
 func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial, error) {
 	var all []*participant
 	for _, slot := range batch.Slots {
@@ -96,7 +97,10 @@ func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial,
 		}
 		all = append(all, p)
 	}
-	trials := func() []rundir.Trial { return lists.Map(all, func(p *participant) rundir.Trial { return p.trial }) }
+	trials := func() []rundir.Trial {
+		made := lists.Filter(all, func(p *participant) bool { return !p.late })
+		return lists.Map(made, func(p *participant) rundir.Trial { return p.trial })
+	}
 	if !slices.ContainsFunc(all, (*participant).takesPart) {
 		return trials(), nil
 	}
@@ -106,10 +110,11 @@ func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial,
 	}
 	before := usage.ReadHost()
 	var full *instances.DiskError
+	limit := limitOf(batch)
 	each := func(all []*participant, do func(*participant, context.Context)) {
 		for _, p := range all {
-			if p.takesPart() && ctx.Err() == nil && full == nil {
-				do(p, ctx)
+			if p.inTime(limit) && ctx.Err() == nil && full == nil {
+				limit.during(ctx, p, do)
 				errors.As(p.err, &full)
 			}
 		}
@@ -118,14 +123,14 @@ func (r *Runner) Run(ctx context.Context, batch schedule.Batch) ([]rundir.Trial,
 	r.spreadOverLoopback(all)
 	r.underWay, r.starting = amounts{}, capacities{}
 	if full == nil { // else some are not started
-		sideBySide(ctx, all)
+		sideBySide(ctx, all, limit)
 	}
 	each(r.inOrderOfSearch(all), (*participant).calibrate)
 	if full == nil && ctx.Err() == nil { // else some are not prepared
 		if all[0].alternates() {
 			r.sync() // starts and preparations are not written back during the samples
 		}
-		sampleRounds(ctx, batch, all, r.AfterRound)
+		sampleRounds(ctx, batch, all, limit, r.AfterRound)
 	}
 	during := usage.Between(before, usage.ReadHost())
 	for _, p := range all {
