@@ -89,7 +89,7 @@ The command is not run in a shell. To use one:
 	flags.StringSliceVar(&b.Packages, "package", nil, "distribution `packages` to install into the image")
 	flags.IntVarP(&b.Warmup, "warmup", "w", 0, "`number` of uncounted runs in each fresh instance")
 	flags.IntVarP(&b.Runs, "runs", "r", 0, "do exactly this `number` of runs in each environment")
-	flags.DurationVar(&b.Budget, "budget", 0, "begin no block that would end after this `time` (5m, 1h)")
+	flags.DurationVar(&b.Budget, "budget", 0, "end after this `time` (5m, 1h)")
 	flags.StringVar(&b.Margin, "margin", study.DefaultMargin.String(), "differences within this `share` count as equivalent")
 	flags.StringVar(&b.Fresh, "fresh", "", "`when` to start a fresh instance: trial, block or run (default: block; run for a single environment)")
 	flags.BoolVar(&b.Cold, "cold", false, "include the start of the environment in the wall time; every run has a fresh instance")

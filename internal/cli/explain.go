@@ -82,7 +82,7 @@ func (e *explainFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.request.Method, "method", "ladder", "`how` the costs of parts are found: ladder adds one after another, shapley averages over several orders")
 	flags.IntVar(&e.request.Orders, "orders", 4, "with --method shapley: `number` of orders; up to four parts, all orders")
 	flags.IntVar(&e.request.Overrides.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
-	flags.DurationVar(&e.request.Overrides.Budget, "budget", 0, "begin no block that would end after this `time` (5m, 1h); it goes to open verdicts")
+	flags.DurationVar(&e.request.Overrides.Budget, "budget", 0, "end after this `time` (5m, 1h); it goes to open verdicts")
 	flags.StringVar(&e.request.Margin, "margin", "", "costs within this `share` count as equivalent, and their parts leave early (default: 2%, or that of the study)")
 	flags.Uint64Var(&e.seed, "seed", 0, "`seed` of the random orders (default: random, and recorded)")
 	flags.IntVar(&e.request.Traced, "traced", 1, "`number` of trials of the first and the last environment with kernel tracing, after the blocks")

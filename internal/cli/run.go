@@ -82,7 +82,7 @@ func orResume(argument string, resume *string) cobra.PositionalArgs {
 
 func (r *runFlags) add(app *App, flags *pflag.FlagSet) {
 	flags.IntVar(&r.over.Blocks, "blocks", 0, "run exactly this `number` of blocks, and use the interval for a fixed number")
-	flags.DurationVar(&r.over.Budget, "budget", 0, "begin no block that would end after this `time` (5m, 1h); it goes to open verdicts")
+	flags.DurationVar(&r.over.Budget, "budget", 0, "end after this `time` (5m, 1h); it goes to open verdicts")
 	flags.IntVar(&r.over.Parallel, "parallel", 0, "let at most this `number` of the study's nodes work at the same time, also of a resumed run")
 	flags.StringVar(&r.over.Scale, "scale", "", "run the study at the scale of this `name`, such as small")
 	flags.StringSliceVar(&r.over.Only, "only", nil, "run only the environments and workloads of these `names`; the baseline is always kept")

@@ -79,7 +79,7 @@ that the image's command takes; or the file of a pack of your own.`,
 	flags.StringArrayVar(&o.Env, "env-var", nil, "environment variable of the image's command, `NAME=VALUE`; may be repeated")
 	flags.StringArrayVar(&f.secrets, "secret", nil, "environment `variable` of the image's command with a secret value: NAME has that of tare's own, NAME=FILE that of a file; may be repeated")
 	flags.DurationVar(&o.Wait, "wait", try.DefaultWait, "how much `time` the image has to answer, or a job to end, when it is started first")
-	flags.DurationVar(&o.Budget, "budget", try.DefaultBudget, "begin no block that would end after this `time`")
+	flags.DurationVar(&o.Budget, "budget", try.DefaultBudget, "end after this `time`")
 	flags.StringVar(&o.Margin, "margin", try.DefaultMargin, "differences within this `share` count as equivalent")
 	flags.Uint64Var(&f.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVar(&f.save, "save", "", "write the study to this `file`, which `tare run` takes")

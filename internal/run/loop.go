@@ -142,6 +142,7 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 			return nil, err
 		}
 		e.progress(Event{Kind: Block, Slot: &slots[0]})
+		e.warnOfShortfall()
 	}
 	trying := Event{Kind: Trying, Slot: &slots[0]}
 	if slots[0].Rounds > 0 {
@@ -172,6 +173,18 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 		if err := l.runner.Again(); err != nil {
 			return nil, err
 		}
+	}
+}
+
+// warnOfShortfall says once, as soon as it is known, what the budget does not suffice for.
+func (e *execution) warnOfShortfall() {
+	e.deciding.Lock()
+	text := e.schedule.Shortfall(e.elapsed())
+	known := text != "" && !e.short
+	e.short = e.short || known
+	e.deciding.Unlock()
+	if known {
+		e.events(Event{Kind: Noted, Message: text})
 	}
 }
 

@@ -250,6 +250,7 @@ type execution struct {
 	step    *Step     // the one under way; nil at other times
 	trying  bool      // a trial was begun
 	told    time.Time // when the estimates were last sent
+	short   bool      // it was said what the budget does not suffice for
 	done    *Event    // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
 	interrupted map[startKey]bool

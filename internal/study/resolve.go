@@ -15,6 +15,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/image/recipe"
+	"tare/internal/stats"
 )
 
 // Overrides are values of a command line that replace those of the file. The zero
@@ -127,6 +128,9 @@ func (o Overrides) apply(plan *Plan) error {
 	}
 	if o.Budget > 0 {
 		plan.Design.Budget = o.Budget
+		if b := plan.Design.Blocks; o.Blocks == 0 && b.Fixed && b.Max < stats.LeastLook {
+			plan.Design.Blocks = Blocks{Min: stats.LeastLook, Max: stats.MostLook} // so few decide nothing
+		}
 	}
 	if o.Seed != nil {
 		plan.Seed = *o.Seed

@@ -95,7 +95,7 @@ func (d Design) OrderWords() string {
 	rounds := fmt.Sprintf("%d rounds of samples in each block", d.Rounds)
 	switch {
 	case d.RoundsChosen && d.Budget > 0:
-		rounds = fmt.Sprintf("up to %d rounds of samples in each block, as the budget allows", d.Rounds)
+		rounds = "rounds of samples in each block chosen after the first"
 	case d.RoundsChosen:
 		rounds = fmt.Sprintf("rounds of samples in each block chosen after %d blocks", FirstBlocks)
 	}

@@ -96,8 +96,8 @@ func (o Options) begin(title, image string) (*study.Text, error) {
 func end(t *study.Text) {
 	t.Add("design:", "")
 	t.Add("  margin: 5%", "differences within it are equivalent")
-	t.Add("  budget: 10m", "no block begins that would end later")
-	t.Off("  blocks: {min: 4, max: 30}", "default: {min: 4, max: 60}")
+	t.Add("  budget: 10m", "no sample begins later")
+	t.Off("  blocks: {max: 30}", "default: {min: 6, max: 60}")
 }
 
 // limits writes the limits that a person may want.

@@ -1,8 +1,13 @@
 package schedule
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"tare/internal/stats"
 )
 
 // graceShare is the part of a budget by which what was begun may exceed it.
@@ -76,4 +81,52 @@ func (s *Schedule) cutAll(of *lane) {
 	}
 	of.may = true // it worked, and finds that the run is over
 	s.hold()
+}
+
+// Shortfall says which verdicts the budget does not suffice for, and about how much would:
+// an analysis takes a least number of blocks. It is known after the first ones; "" before,
+// and where there is nothing to say.
+func (s *Schedule) Shortfall(elapsed time.Duration) string {
+	d := s.plan.Design
+	block := s.stage.block
+	if d.Budget == 0 || !d.Leaves() || s.sequential() || block <= s.firstBlocks() || s.Progress(elapsed).Open == 0 {
+		return ""
+	}
+	var whole time.Duration
+	rare := map[int][]string{}
+	for _, name := range s.environments {
+		every := s.restsBetween(name, block)
+		for _, c := range s.cells {
+			whole += s.pace.one(c.In(name), s.choice(c, block).most()) / time.Duration(every)
+		}
+		if name != s.plan.Baseline {
+			rare[every] = append(rare[every], name)
+		}
+	}
+	if whole <= 0 {
+		return ""
+	}
+	done := block - 1 // whole ones
+	fit := func(every int) int { return done/s.turns + int((d.Budget-elapsed)/whole)/every }
+	var words []string
+	least := time.Duration(0)
+	for _, every := range slices.Sorted(maps.Keys(rare)) {
+		if n := fit(every); n < stats.LeastLook {
+			words = append(words, fmt.Sprintf("%s of %s", counted(n, "block", "blocks"), strings.Join(rare[every], ", ")))
+			least = max(least, elapsed+time.Duration((stats.LeastLook-done/s.turns)*every)*whole)
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return fmt.Sprintf("the budget of %s suffices for about %s, and a verdict takes at least %d: about %s would do", d.Budget, strings.Join(words, " and "), stats.LeastLook, roundUp(least))
+}
+
+// roundUp is to a time that one would give as a budget.
+func roundUp(d time.Duration) time.Duration {
+	unit := 30 * time.Second
+	if d > time.Hour {
+		unit = 10 * time.Minute
+	}
+	return (d + unit - 1) / unit * unit
 }

@@ -116,14 +116,20 @@ func (p *pace) block(slots iter.Seq[Slot]) time.Duration {
 		rounds int
 	}
 	known := map[key]time.Duration{} // many nodes have slots of the same cell
+	type batch struct {
+		subject.Place
+		block int
+	}
+	most := map[batch]int{} // the rounds of those that are made together
 	for s := range slots {
-		rounds := s.Rounds
-		if s.Within > 0 {
-			rounds = 0
+		if at := (batch{s.Cell().Place(), s.Block}); s.Within == 0 {
+			most[at] = max(most[at], s.Rounds)
 		}
-		at := key{s.Cell(), rounds}
+	}
+	for s := range slots {
+		at := key{s.Cell(), most[batch{s.Cell().Place(), s.Block}]}
 		if _, have := known[at]; !have {
-			known[at] = p.one(at.Cell, rounds)
+			known[at] = p.one(at.Cell, at.rounds)
 		}
 		total += known[at]
 	}

@@ -26,11 +26,11 @@ type Progress struct {
 	Inconclusive int `json:"inconclusive"`
 	Open         int `json:"open"`
 	// Elapsed is the time since the first trial, over all sessions, and Budget what it
-	// may be: no block begins that would end later. 0: there is none.
+	// may be. 0: there is none.
 	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
 	Budget  time.Duration `json:"budget_ns,omitempty"`
 	// Remaining is what the open verdicts are likely to take, from measured durations,
-	// within the budget; a block that was begun is finished. 0 while nothing is known.
+	// within the budget. 0 while nothing is known.
 	Remaining time.Duration `json:"remaining_ns,omitempty"`
 	// Guessed: some of the trials that Remaining is made of have not been measured once.
 	Guessed bool `json:"guessed,omitempty"`
@@ -58,8 +58,7 @@ func (p Progress) ToGo() (likely, atMost time.Duration) {
 	return p.Remaining, atMost
 }
 
-// Over reports whether the budget is spent: the block under way is finished, and none
-// follows.
+// Over reports whether the budget is spent.
 func (p Progress) Over() bool { return p.Budget > 0 && p.Elapsed >= p.Budget }
 
 // Share of the run that is behind it, from 0 to 1: of the likely time, else of the budget;
@@ -168,7 +167,7 @@ func (s *Schedule) remaining(elapsed time.Duration) time.Duration {
 		here = (here + s.turns - 1) / s.turns
 		for _, c := range s.cells {
 			furthest, turns := 0, 1
-			rounds := s.choice(c, s.stage.block).rounds
+			rounds := s.choice(c, s.stage.block).most()
 			for _, name := range s.environments {
 				if name == s.plan.Baseline && len(s.environments) > 1 && !s.byStep() {
 					continue
@@ -343,11 +342,10 @@ type Expectation struct {
 	Interval       time.Duration
 	IntervalBlocks int
 	Rounds         int // of samples in each block; 0: one sample per trial
-	// FirstBlocks is how many blocks have so many; 0: all.
-	FirstBlocks int
-	// RoundsWithin bounds their time in a block; 0: nothing does.
+	// FirstBlocks is how many blocks have so many, or as many as take RoundsWithin; 0: all.
+	FirstBlocks  int
 	RoundsWithin time.Duration
-	Rests        bool // an environment that takes longer than all others may be in fewer blocks
+	Rests        bool // an environment that costs much more than others may be in fewer blocks
 }
 
 // Expected lays out the first block and counts what the plan allows. perTrial
@@ -387,9 +385,7 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	for _, slot := range slots {
 		if slot.Within > 0 {
 			e.RoundsWithin = slot.Within
-			if s.plan.Design.Budget == 0 {
-				e.FirstBlocks = s.firstBlocks()
-			}
+			e.FirstBlocks = s.firstBlocks()
 		}
 		if perTrial != nil {
 			took += perTrial(slot)
@@ -419,9 +415,7 @@ func (e Expectation) Words() string {
 	}
 	switch {
 	case e.FirstBlocks > 0:
-		text += fmt.Sprintf("; rounds of samples: at first %d, chosen after %d blocks", e.Rounds, e.FirstBlocks)
-	case e.RoundsWithin > 0:
-		text += fmt.Sprintf("; rounds of samples in each block of a workload: %d, or as many as take %s", e.Rounds, e.RoundsWithin)
+		text += fmt.Sprintf("; rounds of samples: at first %d, or as many as take %s, chosen after %s", e.Rounds, e.RoundsWithin, counted(e.FirstBlocks, "block", "blocks"))
 	case e.Rounds > 0:
 		text += fmt.Sprintf("; %s of samples in each block", counted(e.Rounds, "round", "rounds"))
 	}
@@ -429,7 +423,7 @@ func (e Expectation) Words() string {
 		text += fmt.Sprintf("; the budget ends the run after %s", e.Budget)
 	}
 	if e.Rests {
-		text += "; an environment that takes longer than all others together leaves blocks to them"
+		text += "; an environment that costs much more than others leaves blocks to them"
 	}
 	return text
 }

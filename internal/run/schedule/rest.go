@@ -1,46 +1,75 @@
 package schedule
 
 import (
+	"math"
+	"slices"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
-	"tare/internal/study"
+	"tare/internal/stats"
 )
 
 // mostRest bounds how rarely a slow environment takes part.
 const mostRest = 8
 
-// timeOf adds a trial to the time of its environment in the first blocks: its starts and
-// samples, by the journal.
+// timeOf adds what the starts and samples of a trial in the first blocks took, by the
+// journal.
 func (s *Schedule) timeOf(t rundir.Trial) {
 	if t.Block > s.firstBlocks() {
 		return
 	}
-	took := time.Duration(t.HostSeconds * float64(time.Second))
 	for _, p := range t.Phases {
-		took += p.Duration
+		s.startsTook[t.Environment] += p.Duration
 	}
-	s.took[t.Environment] += took
+	s.sampled[t.Cell()] += time.Duration(t.HostSeconds * float64(time.Second))
+}
+
+// cost is what an environment takes in a block: its starts, as in the first blocks, and
+// as many samples as are planned.
+func (s *Schedule) cost(environment string, block int) time.Duration {
+	total := s.startsTook[environment]
+	for _, c := range s.cells {
+		if chosen := s.choice(c, block); chosen.of != nil {
+			total += chosen.takes[environment]
+		} else {
+			total += s.sampled[c.In(environment)]
+		}
+	}
+	return total / time.Duration(max(1, s.firstBlocks()/s.turns))
 }
 
 // restsBetween is in how many blocks an environment takes part once: in each, unless it
-// takes longer than all others together, as an emulated guest. A budget then has more
-// blocks for the verdicts of the others; without one, the order of the blocks makes no
-// difference. Half of the blocks are left for the slow one.
+// takes much longer than others, as an emulated guest. A budget then has more blocks for
+// the verdicts of the others; without one, the order of the blocks makes no difference.
+// For a time, the variances of all contrasts together are least where the number of blocks
+// of each goes with one over the square root of what a block of it costs (Cochran,
+// Sampling techniques, 1977, 5.5). One that could have its verdict in more blocks has them,
+// and half of all blocks are left for it.
 func (s *Schedule) restsBetween(environment string, block int) int {
-	if !s.mayRest() || environment == s.plan.Baseline || block <= study.FirstBlocks || 2*block > s.plan.Design.Blocks.Max {
+	if !s.mayRest() || environment == s.plan.Baseline || block <= s.firstBlocks() || 2*block > s.plan.Design.Blocks.Max {
 		return 1
 	}
-	var others time.Duration
-	for name, took := range s.took {
-		if name != environment {
-			others += took
+	costs := lists.Map(s.environments, func(name string) time.Duration { return s.cost(name, block) })
+	slices.Sort(costs)
+	own, usual := s.cost(environment, block), costs[(len(costs)-1)/2]
+	if usual <= 0 || own <= usual {
+		return 1
+	}
+	others := -own
+	for _, c := range costs {
+		others += c
+	}
+	most := min(mostRest, int(math.Sqrt(float64(own)/float64(usual))))
+	for every := most; every > 1; every-- {
+		if blocks := s.plan.Design.Budget / (others + own/time.Duration(every)); int(blocks)/every > stats.LeastLook {
+			return every
 		}
 	}
-	if others <= 0 {
+	if s.plan.Design.Budget/(others+own) > stats.LeastLook {
 		return 1
 	}
-	return min(mostRest, int((s.took[environment]+others-1)/others))
+	return max(1, most) // its verdict is out of reach
 }
 
 func (s *Schedule) mayRest() bool {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -33,6 +35,7 @@ func newLab(block, round float64) *lab {
 }
 
 func (l *lab) make(b Batch) (trials []rundir.Trial) {
+	begin := l.now
 	for _, slot := range b.Slots {
 		trial := rundir.Trial{Block: slot.Block, Position: slot.Position, Environment: slot.Environment, Workload: slot.Workload, Level: slot.Level,
 			Status: rundir.OK, Started: l.now, RoundsReason: b.Why}
@@ -48,11 +51,16 @@ func (l *lab) make(b Batch) (trials []rundir.Trial) {
 	for i := range centres {
 		centres[i] = l.block * l.rng.NormFloat64()
 	}
+	past := func(took time.Duration) bool { return b.Left > 0 && l.now.Add(took).Sub(begin) > b.Left }
 	for n := 1; n <= b.Rounds(); n++ {
-		if took := l.now.Sub(from); within > 0 && n > 1 && took+took/time.Duration(n-1) > within {
+		if took := l.now.Sub(from); n > 1 && (within > 0 && took+took/time.Duration(n-1) > within || past(took/time.Duration(n-1))) {
 			break
 		}
-		for i, slot := range b.Slots {
+		for _, i := range b.Round(n) {
+			slot := b.Slots[i]
+			if len(trials[i].Rounds) == 0 && past(0) {
+				continue
+			}
 			l.now = l.now.Add(l.sample[slot.Environment])
 			v := math.Exp(l.effect[slot.Environment] + centres[i] + l.round*l.rng.NormFloat64())
 			trials[i].Rounds = append(trials[i].Rounds, rundir.Round{Number: n, Metrics: map[string]float64{"time": v}})
@@ -64,7 +72,7 @@ func (l *lab) make(b Batch) (trials []rundir.Trial) {
 		trials[i].RoundsSeconds = l.now.Sub(from).Seconds()
 		trials[i].Ended = l.now
 	}
-	return trials
+	return slices.DeleteFunc(trials, func(t rundir.Trial) bool { return len(t.Rounds) == 0 })
 }
 
 // playRounds plays a schedule to its end.
@@ -134,26 +142,58 @@ func TestTheFirstBlocksChooseTheNumberOfRounds(t *testing.T) {
 	}
 }
 
-// A budget of two minutes for two workloads leaves 5 s to each of them in a block: when
-// docker has its verdicts, more rounds of native and gvisor fit.
-func TestABudgetBoundsTheTimeOfRoundsInAllBlocks(t *testing.T) {
+// A budget of two minutes for two workloads leaves 6 s to each of them in a block, and 2 s
+// to each environment: three samples of docker's take that long.
+func TestABudgetDividesTheTimeOfABlockAmongItsEnvironments(t *testing.T) {
 	l := newLab(.001, .01)
 	names := []string{"native", "docker", "gvisor"}
 	for _, name := range names {
-		l.start[name], l.sample[name] = 100*time.Millisecond, 200*time.Millisecond
+		l.start[name], l.sample[name] = 100*time.Millisecond, 100*time.Millisecond
 	}
-	l.sample["docker"] = 2 * time.Second
-	l.effect = map[string]float64{"docker": 1}
+	l.sample["docker"] = 600 * time.Millisecond
 	p := chosen(planOf(tenBlocks, names, "cpu:block", "disk:block"))
 	p.Design.Budget, p.Design.Blocks = 2*time.Minute, upTo60
-	trials := playRounds(t, schedule(t, p), l)
-	got := numbers(trials, "cpu")
-	if got[0] != 2 || got[len(got)-1] <= 4 {
-		t.Errorf("the blocks have %v rounds", got)
+	s := schedule(t, p)
+	trials := playRounds(t, s, l)
+	of := map[string]int{}
+	for _, trial := range trials {
+		if trial.Block == 2 && trial.Workload == "cpu" {
+			of[trial.Environment] = len(trial.Rounds)
+		}
 	}
-	if why := trials[0].RoundsReason; why != "16 rounds or as many as take 5s, so that the budget suffices for some 12 blocks" {
+	if of["native"] != 8 || of["gvisor"] != 8 || of["docker"] != 7 {
+		t.Errorf("the second block has the rounds %v", of)
+	}
+	if why := trials[0].RoundsReason; why != "one of the first blocks, which have 16 rounds or as many as take 6s" {
 		t.Error(why)
 	}
+}
+
+// Whatever starts and samples take, a run with a budget ends at most a tenth after it, or
+// one start and sample of each environment.
+func TestABudgetIsKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"native", "docker", "gvisor", "vm"}
+		p := chosen(planOf(upTo60, names, "cpu:block", "disk:block", "net:block"))
+		p.Design.Budget = time.Duration(rapid.IntRange(10, 600).Draw(t, "budget")) * time.Second
+		l := newLab(.02, .02)
+		var slowest time.Duration
+		for _, name := range names {
+			l.start[name] = time.Duration(rapid.IntRange(1, 30000).Draw(t, "start")) * time.Millisecond
+			l.sample[name] = time.Duration(rapid.IntRange(1, 20000).Draw(t, "sample")) * time.Millisecond
+			slowest += l.start[name] + l.sample[name]
+		}
+		s := schedule(t, p)
+		trials := playRounds(t, s, l)
+		took := l.now.Sub(began)
+		if most := p.Design.Budget + max(p.Design.Budget/10, slowest); took > most {
+			t.Fatalf("it took %s", took)
+		}
+		rest := p.Design.Budget - took
+		if open := s.Progress(took).Open; open > 0 && rest > slowest+p.Design.Budget/10 {
+			t.Fatalf("%s are left, and %d verdicts open after %d trials: %s", rest, open, len(trials), s.Why())
+		}
+	})
 }
 
 // Two cells that share the starts of their block need fewer rounds than one alone.
@@ -243,7 +283,7 @@ func TestABatchSaysHowManyRoundsItHas(t *testing.T) {
 		t.Error(got)
 	}
 	e := s.Expected(nil)
-	if got := fmt.Sprint(e.Rounds, e.FirstBlocks, strings.HasSuffix(e.Words(), "; rounds of samples: at first 16, chosen after 3 blocks")); got != "16 3 true" {
+	if got := fmt.Sprint(e.Rounds, e.FirstBlocks, strings.HasSuffix(e.Words(), "; rounds of samples: at first 16, or as many as take 10s, chosen after 3 blocks")); got != "16 3 true" {
 		t.Errorf("%s: %s", got, e.Words())
 	}
 }
@@ -264,7 +304,9 @@ func TestASlowEnvironmentDoesNotSpendTheBudgetOfOthers(t *testing.T) {
 			l.start["vm"] = 20 * time.Second
 			s := schedule(t, p)
 			if !rests {
-				s.took["docker"] = time.Hour // nobody takes longer
+				for _, e := range p.Environments {
+					s.startsTook[e.Name] = time.Hour // nobody takes longer
+				}
 			}
 			playRounds(t, s, l)
 			for _, c := range s.Contrasts() {
@@ -283,5 +325,31 @@ func TestASlowEnvironmentDoesNotSpendTheBudgetOfOthers(t *testing.T) {
 	t.Logf("%d of 300 verdicts, %d of 100 of the slow one; if it is in all blocks: %d, %d", with, slow, without, slowWithout)
 	if with < 3*without/2 {
 		t.Errorf("%d of 300 verdicts, and %d if the slow one is in all blocks", with, without)
+	}
+}
+
+func TestWhatABudgetDoesNotSufficeForIsSaidAfterTheFirstBlock(t *testing.T) {
+	for budget, want := range map[time.Duration]string{
+		10 * time.Minute: "",
+		2 * time.Minute:  "the budget of 2m0s suffices for about 3 blocks of docker, vm, and a verdict takes at least 6: about 3m30s would do",
+	} {
+		p := chosen(planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block"))
+		p.Design.Budget = budget
+		l := newLab(.02, .02)
+		for _, e := range p.Environments {
+			l.start[e.Name], l.sample[e.Name] = 10*time.Second, 100*time.Millisecond
+		}
+		s := schedule(t, p)
+		for block := 1; block < 3; {
+			b, _ := s.NextBatch(l.now.Sub(began))
+			block = b.Slots[0].Block + 1
+			got := s.Shortfall(l.now.Sub(began))
+			if block == 2 && got != "" || block == 3 && got != want {
+				t.Errorf("block %d: %s", block-1, got)
+			}
+			for _, trial := range l.make(b) {
+				s.Record(trial)
+			}
+		}
 	}
 }

@@ -63,8 +63,10 @@ type Schedule struct {
 	// batches are those of the first blocks, and chosen the numbers of rounds that
 	// follow from them.
 	batches []*batchTimes
-	chosen  map[cell]choice
-	took    map[string]time.Duration // by environments in the first blocks; see rest.go
+	chosen  map[choiceKey]choice
+	// startsTook and sampled are of the first blocks; see rest.go.
+	startsTook map[string]time.Duration
+	sampled    map[subject.Cell]time.Duration
 
 	asked bool
 	stage stage // the last one that was laid out
@@ -116,7 +118,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[subject.Cell]*attempts{}, starts: map[subject.Cell]firstStart{}, pace: newPace(), turn: map[subject.Cell]int{}, chosen: map[cell]choice{}, took: map[string]time.Duration{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[subject.Cell]*attempts{}, starts: map[subject.Cell]firstStart{}, pace: newPace(), turn: map[subject.Cell]int{}, chosen: map[choiceKey]choice{}, startsTook: map[string]time.Duration{}, sampled: map[subject.Cell]time.Duration{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
 	s.setLanes("")
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {

@@ -21,8 +21,8 @@ func TestTheEndOfTheBudgetEndsTheRounds(t *testing.T) {
 		left, start time.Duration
 		want        []int // numbers of rounds of the trials
 	}{
-		"nothing bounds it":                           {0, 0, []int{9, 9}},
-		"all rounds fit":                              {time.Minute, 0, []int{9, 9}},
+		"nothing bounds it": {0, 0, []int{9, 9}},
+		"all rounds fit":    {time.Minute, 0, []int{9, 9}},
 		"a round that would end later does not begin": {9 * time.Second, 0, []int{4, 4}},
 		"the first round is finished":                 {1500 * time.Millisecond, 0, []int{1, 1}},
 		"no first sample begins after the end":        {900 * time.Millisecond, 0, []int{1}},
