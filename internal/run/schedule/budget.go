@@ -108,16 +108,20 @@ func (s *Schedule) Shortfall(elapsed time.Duration) string {
 	}
 	done := block - 1 // whole ones
 	fit := func(every int) int { return done/s.turns + int((d.Budget-elapsed)/whole)/every }
-	var words []string
+	few := map[int][]string{}
 	least := time.Duration(0)
 	for _, every := range slices.Sorted(maps.Keys(rare)) {
 		if n := fit(every); n < stats.LeastLook {
-			words = append(words, fmt.Sprintf("%s of %s", counted(n, "block", "blocks"), strings.Join(rare[every], ", ")))
+			few[n] = append(few[n], rare[every]...)
 			least = max(least, elapsed+time.Duration((stats.LeastLook-done/s.turns)*every)*whole)
 		}
 	}
-	if words == nil {
+	if len(few) == 0 {
 		return ""
+	}
+	var words []string
+	for _, n := range slices.Sorted(maps.Keys(few)) {
+		words = append(words, fmt.Sprintf("%s of %s", counted(n, "block", "blocks"), strings.Join(few[n], ", ")))
 	}
 	return fmt.Sprintf("the budget of %s suffices for about %s, and a verdict takes at least %d: about %s would do", d.Budget, strings.Join(words, " and "), stats.LeastLook, roundUp(least))
 }
