@@ -311,7 +311,7 @@ func TestStartsAlternateAndTheLastInstancesServeTheBlock(t *testing.T) {
 
 func TestADryRunSaysHowManyRoundsABlockHas(t *testing.T) {
 	d, err := NewDryRun(plan(t, "[{use: ./echo.yaml}, {use: startup}]", "{order: alternating}", two))
-	if err != nil || !strings.Contains(d.Words, "rounds of samples: at first 16, chosen after 3 blocks") {
+	if err != nil || !strings.Contains(d.Words, "rounds of samples: at first 16, or as many as take 10s, chosen after 3 blocks") {
 		t.Errorf("%q, %v", d.Words, err)
 	}
 	d, err = NewDryRun(plan(t, "[{use: startup}]", "{order: alternating}", two))

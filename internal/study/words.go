@@ -107,6 +107,9 @@ func (d Design) BlocksAndBudget() string {
 	b := d.Blocks
 	switch {
 	case b.Fixed:
+		if b.Max == 1 {
+			return "exactly 1 block"
+		}
 		return fmt.Sprintf("exactly %d blocks", b.Max)
 	case b.Open:
 		return fmt.Sprintf("at least %d blocks, until all verdicts are reached", b.Min)
