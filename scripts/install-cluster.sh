@@ -53,16 +53,23 @@ fi
 
 if stale containerd-shim-runsc-v1 scripts/install-runsc.sh scripts/install-cluster.sh; then
 	release=$(sed -n 's/^version=//p' scripts/install-runsc.sh)
-	echo "install-cluster: building the shim of gVisor $release (a minute)"
+	echo "install-cluster: building the shim of gVisor $release (seconds where runsc was built here, else a minute)"
 	copy=$(mktemp -d "$bin/.shim.XXXXXX")
-	trap 'chmod -R u+w "$copy"; rm -rf "$copy"' EXIT
-	(cd "$copy" && go mod download -json "gvisor.dev/gvisor@$release") >"$copy/module.json"
-	cp -r "$(sed -n 's/^[[:space:]]*"Dir": "\(.*\)",*$/\1/p' "$copy/module.json")" "$copy/gvisor"
-	chmod -R u+w "$copy/gvisor"
-	# The shim lowers its score for the killer of processes, which root in a
-	# container may not, and ends if it cannot.
-	sed -i 's/^\(\toomScoreMax = \)-999$/\11/' "$copy/gvisor/pkg/shim/v1/manager.go"
-	grep -q 'oomScoreMax = 1$' "$copy/gvisor/pkg/shim/v1/manager.go" || { echo "install-cluster: gVisor's shim has changed: no oomScoreMax = -999 in manager.go" >&2; exit 1; }
-	go -C "$copy/gvisor" build -trimpath -ldflags "-s -w" -o "$bin/containerd-shim-runsc-v1" ./shim
+	trap 'rm -rf "$copy"' EXIT
+	gvisor=$(cd "$copy" && go mod download -json "gvisor.dev/gvisor@$release" | jq -r .Dir)
+	# A module of its own with changed copies of four packages. All others are those of
+	# gVisor's module, so that what was compiled for runsc is not compiled again.
+	sed "s|^module .*|module shim\nrequire gvisor.dev/gvisor $release|" "$gvisor/go.mod" >"$copy/go.mod"
+	cat "$gvisor/go.sum" >"$copy/go.sum"
+	for package in shim shim/v1/cli pkg/shim/v1 pkg/shim/v1/plugin; do
+		mkdir -p "$copy/$package"
+		for file in "$gvisor/$package"/*.go; do
+			# The shim lowers its score for the killer of processes, which root in a
+			# container may not, and ends if it cannot.
+			sed 's#"gvisor.dev/gvisor/\(shim/v1/cli\|pkg/shim/v1\|pkg/shim/v1/plugin\)"#"shim/\1"#; s/^\(\toomScoreMax = \)-999$/\11/' "$file" >"$copy/$package/${file##*/}"
+		done
+	done
+	grep -q 'oomScoreMax = 1$' "$copy/pkg/shim/v1/manager.go" || { echo "install-cluster: gVisor's shim has changed: no oomScoreMax = -999 in manager.go" >&2; exit 1; }
+	go -C "$copy" build -mod=mod -trimpath -ldflags "-s -w" -o "$bin/containerd-shim-runsc-v1" ./shim
 	built containerd-shim-runsc-v1
 fi
