@@ -37,8 +37,8 @@ if [ -z "${VERSION:-}" ]; then
 fi
 [ -n "$VERSION" ] || VERSION=0.0.0-$(date -u -d "@$seconds" +%Y%m%d%H%M%S).${commit:0:12}${commit:40}
 [[ $VERSION =~ ^[0-9]+\.[0-9]+\.[0-9]+([-.][0-9A-Za-z.-]+)?$ ]] || die "the version $VERSION is not of the form 1.2.3 or 1.2.3-rc.1"
-# -trimpath: the build cache serves every copy of the source.
-export VERSION SOURCE_DATE_EPOCH=$seconds CGO_ENABLED=0 GOFLAGS='-buildvcs=false -trimpath' TZ=UTC0 LC_ALL=C
+# The flags of the Makefile; with -trimpath the build cache serves every copy of the source.
+export VERSION SOURCE_DATE_EPOCH=$seconds CGO_ENABLED=0 GOFLAGS='-buildvcs=false -trimpath -gcflags=all=-dwarf=false' TZ=UTC0 LC_ALL=C
 umask 022
 
 [ "$out" != "$PWD/build/release" ] || rm -rf "$out"
