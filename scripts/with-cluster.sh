@@ -10,6 +10,8 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=/dev/null
+. "$here/run.bash"
 nodes=1
 if [ "${1:-}" = --nodes ]; then
 	nodes=${2:-}
@@ -27,7 +29,6 @@ shift
 # No part of the cluster may inherit the lock.
 exec 9>/run/lock/tare-cluster
 flock 9
-command=
 status=1
 
 # shellcheck disable=SC2317 # the trap calls it
@@ -36,20 +37,8 @@ end() {
 	exit "$status"
 }
 trap end EXIT
-trap : INT
-trap '[ -z "$command" ] || kill -TERM "$command" 2>/dev/null || true' TERM HUP
-
 # One that was killed has left its cluster.
 "$here/start-cluster.sh" down 9>&- >&2
 "$here/start-cluster.sh" up "$nodes" 9>&- >&2
 export KUBECONFIG=/var/tmp/tare-cluster/admin.kubeconfig TARE_TEST_CLUSTER=/var/tmp/tare-cluster
-# In the background, since only then a signal is answered before its end.
-(
-	trap - INT
-	PATH=$TARE_TEST_CLUSTER/bin:$PATH exec "$@"
-) 9>&- &
-command=$!
-while :; do
-	wait "$command" && status=0 || status=$?
-	kill -0 "$command" 2>/dev/null || break
-done
+PATH=$TARE_TEST_CLUSTER/bin:$PATH run "$@" 9>&- && status=0 || status=$?

@@ -13,6 +13,8 @@ here=$(dirname "$0")
 build=$(cd "$here/.." && pwd)/build
 folder=$build/engines
 PATH=$build/bin:$PATH
+# shellcheck source=/dev/null
+. "$here/run.bash"
 engines=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
 	engines+=("$1")
@@ -23,7 +25,6 @@ shift
 
 mkdir -p "$folder"
 exec 9>"$folder/lock"
-command=
 
 # The engines' messages go to the standard error: the output is the command's.
 # None of the programs below may inherit the lock.
@@ -40,27 +41,11 @@ end_engines() {
 
 flock -s 9
 trap end_engines EXIT
-# Ctrl-C reaches the command by itself, since the terminal sends it to all; the
-# rest is passed on. What follows is the same: wait, and end the engines.
-trap : INT
-trap '[ -z "$command" ] || kill -TERM "$command" 2>/dev/null || true' TERM HUP
-
 for engine in "${engines[@]}"; do
 	"$here/start-dockerd.sh" start "$engine" "$folder" 9>&- >&2 ||
 		echo "with-engines.sh: going on without $engine" >&2
 done
 
-# In the background, since only then a signal is answered before its end; which
-# would make it deaf to Ctrl-C, were it not for the subshell's trap.
-(
-	trap - INT
-	exec "$@"
-) 9>&- &
-command=$!
 status=0
-while :; do
-	wait "$command" && status=0 || status=$?
-	# A signal ends the wait, not the command.
-	kill -0 "$command" 2>/dev/null || break
-done
+run "$@" 9>&- || status=$?
 exit "$status"

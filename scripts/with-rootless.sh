@@ -9,6 +9,8 @@
 # Packages: uidmap slirp4netns rootlesskit, beside the engines.
 set -euo pipefail
 
+# shellcheck source=/dev/null
+. "$(dirname "$0")/run.bash"
 say() { echo "with-rootless.sh: $*" >&2; }
 engines=()
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -106,5 +108,5 @@ for engine in "${engines[@]}"; do
 	esac
 done
 status=0
-"$@" || status=$?
+run "$@" || status=$?
 exit "$status"
