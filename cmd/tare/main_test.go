@@ -68,7 +68,8 @@ func withProgram(run func() int) int {
 func TestScripts(t *testing.T) {
 	needsInstances(t)
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
+		WorkdirRoot: needs.Disk(t), // whose file system scripts compare with one in memory
+		Dir:         "testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			home, err := newHome(filepath.Join(e.WorkDir, "home"))
 			if err != nil {

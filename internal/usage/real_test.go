@@ -221,11 +221,7 @@ func TestMemoryIsCounted(t *testing.T) {
 
 func TestBytesWrittenToDiskAreCounted(t *testing.T) {
 	g := group(t)
-	directory, err := os.MkdirTemp("/var/tmp", "tare-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(directory) })
+	directory := needs.Disk(t)
 	var fs unix.Statfs_t
 	if err := unix.Statfs(directory, &fs); err != nil || fs.Type == unix.TMPFS_MAGIC {
 		t.Skip("needs a disk: /var/tmp is in memory")

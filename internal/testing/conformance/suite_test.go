@@ -237,7 +237,7 @@ func (p provider) prepare(t *testing.T) *scene {
 	t.Helper()
 	needs.Root(t)
 	testenv.NeedsAgent(t)
-	home := filepath.Join(t.TempDir(), oddHome)
+	home := filepath.Join(needs.Disk(t), oddHome) // which limits of I/O need
 	t.Cleanup(func() {
 		for _, end := range sshMachines {
 			if err := end(); err != nil {

@@ -90,6 +90,22 @@ func LongForm(t testing.TB, why string) {
 // ShortForm reports whether the tests run in their short form (SHORT=1).
 func ShortForm() bool { return os.Getenv("TARE_TEST_SHORT") != "" }
 
+// Disk returns a directory for a test that is about a disk, below /var/tmp, and removes it
+// at the end: temporary files of other tests may be in memory (scripts/with-memory.sh).
+func Disk(t testing.TB) string {
+	t.Helper()
+	directory, err := os.MkdirTemp("/var/tmp", "tare-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(directory); err != nil {
+			t.Error(err)
+		}
+	})
+	return directory
+}
+
 // Working skips the test if an attempt to use something of this machine failed:
 // a mount, a device, an engine. The reason is the error of the attempt.
 func Working(t testing.TB, what string, err error) {
