@@ -21,7 +21,7 @@ case "${1:-}" in --check | --phases)
 	shift
 	;;
 esac
-flags=() packages=() pattern=
+flags=() building=() testing=() packages=() pattern=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-test.run=*) pattern=${1#*=} packages=("$2") && shift ;;
@@ -32,17 +32,18 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-# events PART ARGUMENT... : prints them. A part is named behind its package, each line
-# in one write, since others print at the same time.
+# named PART : names a part behind its package in events, each in one write, since others
+# print at the same time.
+named() {
+	# shellcheck disable=SC2016 # of Perl
+	perl -ne 'BEGIN { $part = shift } s/"Package":"[^"]*/$& ($part)/ if $part; syswrite STDOUT, $_' "$1"
+}
+
+# events PART ARGUMENT... : of go test.
 events() {
 	local part=$1
 	shift
-	if [ -z "$part" ]; then
-		go test -json "${flags[@]}" "$@"
-	else
-		# shellcheck disable=SC2016 # of Perl
-		go test -json "${flags[@]}" "$@" | perl -ne 'BEGIN { $part = shift } s/"Package":"[^"]*/$& ($part)/; syswrite STDOUT, $_' "$part"
-	fi
+	go test -json "${flags[@]}" "$@" | named "$part"
 }
 
 # also PACKAGE : the tests that each part of it has.
@@ -99,15 +100,29 @@ for package in "${packages[@]}"; do
 done
 others=(${skip:+-skip="${skip#|}"})
 
-# job PACKAGE PART PATTERN
+programs=$(mktemp -d)
+# Programs that tests build are built once too (internal/testing/gobuild).
+export TARE_TEST_PROGRAMS=$programs
+for flag in "${flags[@]}"; do
+	case $flag in
+	-race | -tags=* | -ldflags=* | -gcflags=*) building+=("$flag") ;;
+	-v | -vet=*) ;;
+	*) testing+=("-test.${flag#-}") ;;
+	esac
+done
+
+# job PACKAGE PART PATTERN : prints its events. The test program of a package is linked
+# once for all its parts, as go test does not.
 job() {
-	local also
+	local also picked=("${others[@]/#-skip/-test.skip}") program=$programs/${1//\//-}.test
 	also=$(also "$1")
-	if [ -n "$2" ]; then
-		events "$2" "-run=$3${also:+|$also}" "tare/$1"
-	else
-		events "" "${others[@]}" "tare/$1"
+	[ -z "$2" ] || picked=("-test.run=$3${also:+|$also}")
+	# shellcheck disable=SC2016 # of the shell within
+	if ! flock "$programs" sh -c 'file=$1 && shift && { [ -x "$file" ] || go test -c -o "$file" "$@"; }' link "$program" "${building[@]}" "./$1" >&2; then
+		events "$2" "tare/$1" # says why
+		return
 	fi
+	(cd "$1" && exec go tool test2json -t -p "tare/$1" "$program" -test.v=test2json -test.paniconexit0 "${testing[@]}" "${picked[@]}") | named "$2"
 }
 
 # Each line is appended to a file in one write, and passed on from there: in a pipe,
@@ -121,7 +136,7 @@ end() {
 	# shellcheck disable=SC2046,SC2086 # numbers of processes
 	kill -TERM $running $(for process in $running; do pgrep -P "$process" || true; done) 2>/dev/null || true
 }
-trap 'end; rm -f "$all"' EXIT
+trap 'end; rm -rf "$all" "$programs"' EXIT
 trap 'exit 1' TERM HUP
 # shellcheck disable=SC2016 # of Perl
 perl -e '$| = 1; open F, "<", shift; for (;;) { while (<F>) { exit if $_ eq "end\n"; print } select undef, undef, undef, 0.2; seek F, 0, 1 }' "$all" &

@@ -6,15 +6,51 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Build builds a package's program, with the race detector if the test itself was
 // built with it. The program is static in both cases, since it may run where no C
 // library is; a static C library's look-ups of users and hosts would crash, so that
 // Go's are taken. version is its main.version; "" leaves it as it is.
+//
+// In the directory $TARE_TEST_PROGRAMS, which scripts/go-test.sh makes for one run, a
+// program is built once for all tests.
 func Build(path, pkg, version string) error {
+	shared := os.Getenv("TARE_TEST_PROGRAMS")
+	if shared == "" {
+		return build(path, pkg, version)
+	}
+	name, err := exec.Command("go", "list", pkg).Output()
+	if err != nil {
+		return fmt.Errorf("the name of %s: %w", pkg, err)
+	}
+	lock, err := os.Open(shared)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", shared, err)
+	}
+	program := filepath.Join(shared, strings.ReplaceAll(strings.TrimSpace(string(name)), "/", "-")+version)
+	if _, err := os.Stat(program); err != nil {
+		if err := build(program, pkg, version); err != nil {
+			return err
+		}
+	}
+	if output, err := exec.Command("cp", "--reflink=auto", program, path).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy %s: %w: %s", program, err, output)
+	}
+	return nil
+}
+
+func build(path, pkg, version string) error {
 	cgo, linking, args := "0", "-s -w", []string{"build", "-o", path}
 	if Raced() { // the detector is linked through cgo
 		cgo, linking, args = "1", "-linkmode external -extldflags -static", append(args, "-race", "-tags=netgo,osusergo")
