@@ -16,6 +16,7 @@ import (
 
 	"tare/internal/report/model"
 	"tare/internal/rundir"
+	"tare/internal/testing/needs"
 	"tare/internal/testing/reporttest"
 )
 
@@ -68,7 +69,7 @@ func document(t *testing.T, value any) any {
 
 func TestNoEditOfARunPanics(t *testing.T) {
 	every := 47
-	if testing.Short() {
+	if needs.ShortForm() {
 		every = 301
 	}
 	n := 0

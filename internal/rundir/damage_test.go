@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tare/internal/testing/needs"
 )
 
 // written is a run that was killed after some trials, with the bytes of its journal.
@@ -67,7 +69,7 @@ func TestAFlippedBitOfAJournalIsReported(t *testing.T) {
 	flipped := 0
 	for at := range journal {
 		for bit := range 8 {
-			if testing.Short() && bit != at%8 {
+			if needs.ShortForm() && bit != at%8 {
 				continue
 			}
 			damaged := slices.Clone(journal)
@@ -101,7 +103,7 @@ func TestACutJournalIsReportedAndRepeated(t *testing.T) {
 	const trials = 3
 	directory, path, journal := written(t, trials)
 	step := 1
-	if testing.Short() {
+	if needs.ShortForm() {
 		step = 5
 	}
 	for at := 0; at < len(journal); at += step {

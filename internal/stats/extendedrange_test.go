@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tare/internal/testing/needs"
 )
 
 // The extended range keeps its level for every shape that is symmetric and unimodal,
@@ -15,7 +17,7 @@ import (
 // the same scale.
 func TestTheExtendedRangeKeepsItsLevel(t *testing.T) {
 	paths := 40000
-	if testing.Short() {
+	if needs.ShortForm() {
 		paths = 10000
 	}
 	scales := slices.Clone(spreads)

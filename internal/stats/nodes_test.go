@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tare/internal/testing/needs"
 )
 
 // The estimates of 13 trials of the BCG vaccine with their variances (Colditz and
@@ -170,7 +172,7 @@ var layouts = []struct {
 // where one of many differs a lot: docs/explanation/statistics.md says so.
 func TestVerdictsOverNodesThatDiffer(t *testing.T) {
 	n := simulatedRuns(t, 4000)
-	if testing.Short() {
+	if needs.ShortForm() {
 		n = 1000
 	}
 	for i, layout := range layouts {
@@ -211,7 +213,7 @@ func TestVerdictsOverNodesThatDiffer(t *testing.T) {
 // What the comparison of the nodes promises, with random nodes.
 func TestTheComparisonOfNodesKeepsItsErrorRates(t *testing.T) {
 	n := simulatedRuns(t, 300)
-	if testing.Short() {
+	if needs.ShortForm() {
 		n = 50
 	}
 	for i, c := range []struct {

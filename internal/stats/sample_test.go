@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tare/internal/testing/needs"
 )
 
 // The exact probabilities are those of Kendall's table: with ten values, 21
@@ -69,7 +71,7 @@ var oneMode = map[string]func(*rand.Rand) float64{
 // with others.
 func TestSamplesOfOneModeAreRarelyCalledAnythingElse(t *testing.T) {
 	samples := 8000
-	if testing.Short() {
+	if needs.ShortForm() {
 		samples = 1000
 	}
 	// 1% and four standard deviations more.

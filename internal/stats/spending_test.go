@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tare/internal/testing/needs"
 )
 
 // spreads are the standard deviation of a difference over the course of a run, t
@@ -240,7 +242,7 @@ func family(rng *rand.Rand, m, n int, sd float64, effects []float64, s shape, sp
 // at most 5%.
 func TestTheProcedureKeepsThePromiseOfAFamily(t *testing.T) {
 	n := simulatedRuns(t, 400)
-	if testing.Short() {
+	if needs.ShortForm() {
 		n = 100
 	}
 	margin := math.Log(1.02)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tare/internal/testing/needs"
 )
 
 // trace is a recording of samples that alternated between two sides; see
@@ -393,7 +395,7 @@ func (p profile) concluded(rng *rand.Rand, rounds int, effect, margin float64, l
 // worst cases. TARE_SIM_PATHS sets the number of runs for each profile.
 func TestAlternatingSamplesKeepThePromises(t *testing.T) {
 	n, short := 60, true
-	if testing.Short() {
+	if needs.ShortForm() {
 		n = 20
 	}
 	if text := os.Getenv("TARE_SIM_PATHS"); text != "" {

@@ -87,8 +87,9 @@ func LongForm(t testing.TB, why string) {
 	}
 }
 
-// ShortForm reports whether the tests run in their short form (SHORT=1).
-func ShortForm() bool { return os.Getenv("TARE_TEST_SHORT") != "" }
+// ShortForm reports whether tests run in their short form (SHORT=1), or with -short:
+// simulations have fewer runs then.
+func ShortForm() bool { return testing.Short() || os.Getenv("TARE_TEST_SHORT") != "" }
 
 // Disk returns a directory for a test that is about a disk, below /var/tmp, and removes it
 // at the end: temporary files of other tests may be in memory (scripts/with-memory.sh).

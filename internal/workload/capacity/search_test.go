@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/stats"
+	"tare/internal/testing/needs"
 )
 
 func probe(rate float64, holds bool) Probe {
@@ -109,7 +110,7 @@ func estimated(t *testing.T, b *Block) float64 {
 
 func TestABlockFindsAKnownCapacity(t *testing.T) {
 	paths := 4000
-	if testing.Short() {
+	if needs.ShortForm() {
 		paths = 500
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -138,7 +139,7 @@ func TestABlockFindsAKnownCapacity(t *testing.T) {
 // environments in a round. A capacity that does not depend on it must not be worse for it.
 func TestTheCPUTimeOfProbesSharpensTheRatioOfCapacities(t *testing.T) {
 	paths := 1000
-	if testing.Short() {
+	if needs.ShortForm() {
 		paths = 400
 	}
 	random := rand.New(rand.NewPCG(5, 6))
@@ -177,7 +178,7 @@ func TestTheCPUTimeOfProbesSharpensTheRatioOfCapacities(t *testing.T) {
 // speed of the machine drifts from block to block, and probes differ by noise.
 func TestIntervalsCoverKnownCapacities(t *testing.T) {
 	paths := 1000
-	if testing.Short() {
+	if needs.ShortForm() {
 		paths = 300
 	}
 	const blocks, alpha, base = 8, .05, 9000.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tare/internal/testing/needs"
 )
 
 func everyParser() (all []Parser) {
@@ -188,7 +190,7 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 // with -short at fewer.
 func TestACutReportNeverGivesOtherFigures(t *testing.T) {
 	exact, steps := 1000, 200
-	if testing.Short() {
+	if needs.ShortForm() {
 		exact, steps = 60, 20
 	}
 	for _, p := range everyParser() {
