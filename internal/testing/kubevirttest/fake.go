@@ -41,10 +41,11 @@ func root() string {
 // ErrNone is in the error where the program of the API server was not built.
 var ErrNone = exec.ErrNotFound
 
-// Program is the one that scripts/install-cluster.sh builds, or of the PATH.
+// Program is the one that scripts/install-cluster.sh builds, or of the PATH. Without a
+// cluster make test leaves its tests to make test-kubernetes, though it may be built.
 func Program() (string, error) {
 	built := filepath.Join(root(), "build/cluster/bin/kubeall")
-	if _, err := os.Stat(built); err == nil {
+	if _, err := os.Stat(built); err == nil && os.Getenv("TARE_TEST_CLUSTER") != "" {
 		return built, nil
 	}
 	return exec.LookPath("kubeall")
