@@ -21,8 +21,10 @@ func (b brand) needs(o Options) environment.Needs {
 	return environment.Needs{
 		Packages: []string{"docker.io", "iptables"},
 		Commands: []string{"dockerd", "containerd", "runc", "iptables"},
-		Services: []environment.Service{{Argv: []string{"dockerd", "--host=" + o.Socket},
-			Ready: answers(o.Socket)}},
+		Services: []environment.Service{
+			{Argv: []string{"sh", "-c", containerdService}, Ready: agent.Probe{Unix: containerdSocket}},
+			{Argv: []string{"dockerd", "--host=" + o.Socket, "--containerd=" + containerdSocket}, Ready: answers(o.Socket)},
+		},
 		Directories: []string{"/var/lib/docker"},
 	}
 }
@@ -32,6 +34,14 @@ func (b brand) needs(o Options) environment.Needs {
 func answers(socket string) agent.Probe {
 	return agent.Probe{HTTP: "http://engine/_ping", Unix: strings.TrimPrefix(socket, "unix://")}
 }
+
+const containerdSocket = "/run/containerd/containerd.sock"
+
+// containerdService is a service of its own, as in Debian: dockerd gives up on one that it
+// starts itself after 15 seconds, which an emulated processor may take. Nobody asks this one
+// for pods.
+const containerdService = `printf 'version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n' >/run/containerd.toml && ` +
+	`exec containerd --config=/run/containerd.toml --root=/var/lib/docker/containerd --address=` + containerdSocket
 
 // podmanService makes its socket's directory, as nobody else does where no init runs.
 const podmanService = `mkdir -p "$(dirname "${1#unix://}")" && exec podman --cgroup-manager=cgroupfs system service --time=0 "$1"`

@@ -24,7 +24,7 @@ func needs(o Options) (environment.Needs, error) {
 	}
 	list := docker.Needs(o.containers())
 	list.Programs = []environment.CopiedProgram{program}
-	daemon := &list.Services[0]
+	daemon := &list.Services[len(list.Services)-1]
 	daemon.Argv = append(daemon.Argv, "--add-runtime="+o.Runtime+"="+program.At)
 	return list, nil
 }
