@@ -150,6 +150,7 @@ func TestADiskThatIsFullInTheFirstBatchEndsARunThatCanGoOn(t *testing.T) {
 func TestTheRestOfATornBatchIsMadeWithAWarning(t *testing.T) {
 	home := t.TempDir()
 	r := execute(t, t.Context(), Options{Home: home, Plan: plan(t, "[{use: ./echo.yaml}]", "{order: alternating, rounds: 3, blocks: 1}", threeBare)})
+	markOver(t, r.Directory, false)
 	journal := filepath.Join(r.Directory, "journal.jsonl")
 	text, err := os.ReadFile(journal)
 	if err != nil {

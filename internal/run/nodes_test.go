@@ -159,6 +159,7 @@ func TestARunGoesOnWithoutANodeThatStartsNothing(t *testing.T) {
 	if _, err := Execute(t.Context(), Options{Home: home, Directory: r.Directory}); err != nil {
 		t.Errorf("a run that is over is resumed: %v", err)
 	}
+	markOver(t, r.Directory, false)
 	cluster.Lock()
 	cluster.nodes = []string{"n3"}
 	cluster.Unlock()

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -341,8 +342,15 @@ func (e *execution) open() (err error) {
 	return err
 }
 
+// afterTheEnd is said of a run that is over and is resumed.
+const afterTheEnd = "this run is over, and its last analysis is made: no error is left for more blocks, so none are run, and only the reports are written again; for more blocks begin a new run with a larger budget or more blocks"
+
 func (e *execution) execute(ctx context.Context) (*Result, error) {
 	m := &e.run.Manifest
+	if i := slices.IndexFunc(m.Sessions, func(s rundir.Session) bool { return s.Over }); i >= 0 {
+		e.events(Event{Kind: Noted, Message: afterTheEnd})
+		return e.conclude(ctx, m.Sessions[i].Stopped, false)
+	}
 	m.Sessions = append(m.Sessions, rundir.Session{Started: time.Now().UTC(), Parallel: e.Parallel})
 	session := len(m.Sessions) - 1
 	m.Noise = doctor.Noise()
@@ -363,6 +371,11 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 		}
 		return nil, err
 	}
+	return e.conclude(ctx, stopped, interrupted)
+}
+
+// conclude writes the reports.
+func (e *execution) conclude(ctx context.Context, stopped string, interrupted bool) (*Result, error) {
 	e.events(Event{Kind: Ending, Message: "writing the reports"})
 	result := &Result{Directory: e.Directory, Run: &e.run.Run, Stopped: stopped, Interrupted: interrupted}
 	for _, t := range e.run.Trials {

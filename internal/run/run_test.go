@@ -304,6 +304,45 @@ func TestAnInterruptedRunResumesWhereItStopped(t *testing.T) {
 	}
 }
 
+// The last analysis has spent the error, so that later blocks could not decide.
+func TestARunThatIsOverMakesNoMoreTrials(t *testing.T) {
+	home := t.TempDir()
+	p := plan(t, "[{use: ./echo.yaml}]", "{order: interleaved, blocks: 4, fresh: block}", two)
+	ctx, cancel := context.WithCancel(t.Context())
+	cut := execute(t, ctx, Options{Home: home, Plan: p, Events: func(e Event) {
+		if e.Kind == Trying && e.Slot.Block == 2 {
+			cancel()
+		}
+	}})
+	for _, over := range []bool{true, false} {
+		markOver(t, cut.Directory, over)
+		var said []string
+		r := execute(t, t.Context(), Options{Home: home, Directory: cut.Directory, Events: func(e Event) { said = append(said, e.Message) }})
+		want, sessions := 8, 2
+		if over {
+			want, sessions = 2, 1
+		}
+		if len(r.Run.Trials) != want || len(r.Run.Manifest.Sessions) != sessions || slices.Contains(said, afterTheEnd) != over {
+			t.Errorf("over %v: %d trials, %d sessions, said %q", over, len(r.Run.Trials), len(r.Run.Manifest.Sessions), said)
+		}
+	}
+}
+
+// markOver writes into a run whether its last analysis is made.
+func markOver(t *testing.T, directory string, over bool) {
+	t.Helper()
+	w, err := rundir.Resume(directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.Manifest.Sessions {
+		w.Manifest.Sessions[i].Over = over
+	}
+	if err := errors.Join(w.SaveManifest(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAnInstanceThatDiesFailsItsTrialAndNoOther(t *testing.T) {
 	r := execute(t, t.Context(), Options{Plan: plan(t, "[{use: ./crash.yaml}, {use: ./echo.yaml}]", "{blocks: 2, fresh: block}", two)})
 	for _, trial := range r.Run.Trials {
