@@ -34,9 +34,15 @@ func usable(plan *study.Plan, facts map[string]rundir.EnvironmentFacts) (names [
 	return names
 }
 
-// judged enters all trials into the book and returns its contrasts. Trials that were made
-// after the last analysis are left out: no error is left for them.
+// judged enters all trials into the book and returns its contrasts.
 func (b *Book) judged(trials []rundir.Trial, m rundir.Manifest) []Contrast {
+	b.take(trials, m)
+	return b.Contrasts()
+}
+
+// take enters all trials. Those that were made after the last analysis are left out: no
+// error is left for them.
+func (b *Book) take(trials []rundir.Trial, m rundir.Manifest) {
 	for name, f := range m.Environments {
 		b.Label(name, f.Label)
 	}
@@ -51,7 +57,6 @@ func (b *Book) judged(trials []rundir.Trial, m rundir.Manifest) []Contrast {
 	if over {
 		b.End()
 	}
-	return b.Contrasts()
 }
 
 // Book holds the contrasts of a run while it executes. Adding a trial updates

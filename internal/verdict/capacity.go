@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 
@@ -21,8 +22,9 @@ type Capacity struct {
 	Environment, Label, Baseline string
 	N                            int // blocks
 	Confidence                   float64
-	// Rate is the Hodges-Lehmann estimate over the blocks with its interval, which is
-	// unbounded below stats.LeastBlocks; Least and Most are the range over the blocks.
+	// Rate is the Hodges-Lehmann estimate over the blocks with its interval, as of all
+	// values of successive blocks (stats.Value), which is unbounded below
+	// stats.LeastBlocks; Least and Most are the range over the blocks.
 	Rate        stats.Interval
 	Least, Most float64
 	// Instances is how many serve the same traffic as one of the baseline: the inverse of
@@ -41,21 +43,25 @@ func Capacities(plan *study.Plan, trials []rundir.Trial, contrasts []Contrast, f
 		for _, l := range w.Levels {
 			for _, name := range usable(plan, facts) {
 				at := subject.Cell{Environment: name, Workload: w.Name, Level: l.Name}
-				var logs []float64
+				byBlock := map[int]float64{}
 				for _, t := range trials {
 					if t.Cell() != at || t.Traced {
 						continue
 					}
 					if v, ok, _ := valueOf(t, workload.Capacity); ok && v > 0 {
-						logs = append(logs, math.Log(v))
+						byBlock[t.Block] = math.Log(v)
 					}
 				}
-				if len(logs) == 0 {
+				if len(byBlock) == 0 {
 					continue
+				}
+				var logs []float64
+				for _, block := range slices.Sorted(maps.Keys(byBlock)) {
+					logs = append(logs, byBlock[block])
 				}
 				c := Capacity{Workload: w.Name, Level: l.Name, Objective: w.Find.Objective, Unit: "op/s", Environment: name, Label: facts[name].Label,
 					Baseline: plan.Baseline, N: len(logs), Confidence: float64(plan.Design.Confidence)}
-				c.Rate = exponential(hodgesLehmann(logs, 1-c.Confidence))
+				c.Rate = exponential(ofValues(logs, 1-c.Confidence))
 				c.Least, c.Most = math.Exp(slices.Min(logs)), math.Exp(slices.Max(logs))
 				c.Instances = inverse(ratioOf(contrasts, at.Of(workload.Capacity)))
 				all = append(all, c)

@@ -3,6 +3,7 @@ package verdict
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -126,14 +127,15 @@ func slopes(w study.Workload, series study.CountSeries, m workload.Metric, envir
 
 func (g *Growth) fill(own, base map[int]float64) {
 	var values, ratios []float64
-	for block, slope := range own {
+	for _, block := range slices.Sorted(maps.Keys(own)) {
+		slope := own[block]
 		values = append(values, slope)
 		if other := base[block]; slope > 0 && other > 0 {
 			ratios = append(ratios, math.Log(slope/other))
 		}
 	}
 	alpha := 1 - g.Confidence
-	g.N, g.Each = len(values), hodgesLehmann(values, alpha)
+	g.N, g.Each = len(values), ofValues(values, alpha)
 	g.Least, g.Most = slices.Min(values), slices.Max(values)
 	g.Ratio = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
 	if g.Environment != g.Baseline {
@@ -149,6 +151,14 @@ func hodgesLehmann(values []float64, alpha float64) stats.Interval {
 		return stats.Interval{Estimate: stats.Median(values), Low: math.Inf(-1), High: math.Inf(1)}
 	}
 	return stats.HodgesLehmann(values, alpha)
+}
+
+// ofValues is the same for the values of successive blocks, in their order.
+func ofValues(values []float64, alpha float64) stats.Interval {
+	if len(values) < stats.LeastBlocks {
+		return hodgesLehmann(values, alpha)
+	}
+	return stats.Value(values, alpha)
 }
 
 // Bounded says whether there is an interval to show.

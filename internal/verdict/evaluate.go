@@ -44,7 +44,7 @@ func (b *Book) fill(e *entry) {
 	p := e.pairs()
 	d := p.d
 	c.N, c.Rounds = len(d), p.roundsRange()
-	if design.Blocks.Open {
+	if design.Blocks.Open && !e.value {
 		b.openEnded(e, p)
 	} else {
 		b.conclude(e, p)
@@ -89,7 +89,7 @@ func (e *entry) describeSimultaneous() {
 	if c.IntervalN == 0 || c.NoRatio() || e.course.D == nil {
 		return
 	}
-	v := stats.HodgesLehmann(e.course.D[:c.IntervalN], c.Alpha/float64(c.Family))
+	v := e.estimate(e.course.D[:c.IntervalN], c.Alpha/float64(c.Family))
 	c.Simultaneous = Ends{v.Low, v.High}
 }
 
@@ -156,9 +156,17 @@ func (e *entry) interval(d []float64, alpha float64, final bool) stats.Interval 
 	known := len(e.shown.d)
 	same := known > 0 && known <= len(d) && e.shown.alpha == alpha && slices.Equal(e.shown.d, d[:known])
 	if !same || known < len(d) && (final || 100*(len(d)-known) >= known) {
-		e.shown = shown{slices.Clone(d), alpha, stats.HodgesLehmann(d, alpha)}
+		e.shown = shown{slices.Clone(d), alpha, e.estimate(d, alpha)}
 	}
 	return e.shown.interval
+}
+
+// estimate with its interval, of differences or of values.
+func (e *entry) estimate(d []float64, alpha float64) stats.Interval {
+	if e.value {
+		return stats.Value(d, alpha)
+	}
+	return stats.HodgesLehmann(d, alpha)
 }
 
 // openEnded decides after every block, with intervals that are valid at any time.

@@ -70,7 +70,9 @@ func (b *Book) judge(f *family) {
 		for _, e := range f.entries {
 			e.s, e.base = joined(e.of), joined(e.over)
 			p := e.pairs()
-			e.course = stats.Course{D: p.d, Looks: b.looks(p.blocks)}
+			if e.course = (stats.Course{D: p.d}); !e.value {
+				e.course.Looks = b.looks(p.blocks)
+			}
 		}
 		f.conclude(b)
 	}

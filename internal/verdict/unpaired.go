@@ -43,7 +43,7 @@ func (b *Book) describeUnpaired(e *entry) {
 	}
 	interval := func(alpha float64) stats.Interval {
 		if e.value {
-			return stats.HodgesLehmann(s.logs, alpha)
+			return e.estimate(s.logs, alpha)
 		}
 		return stats.Shift(s.logs, base.logs, alpha)
 	}

@@ -15,8 +15,8 @@ func With(baseline string, plan *study.Plan, trials []rundir.Trial, m rundir.Man
 }
 
 // Values are the contrasts of each metric of one environment with 1 in its unit, so
-// that Ratio is the value with its interval: the procedure, and with it the error rate
-// over all interim analyses, is that of a comparison. Its verdicts mean nothing. A value
+// that Ratio is the value with its interval, as of the values of successive blocks
+// (stats.Value): all of them, in one analysis, since the verdicts mean nothing. A value
 // depends on the machine, as a comparison within blocks does not.
 func Values(environment string, plan *study.Plan, trials []rundir.Trial, m rundir.Manifest) []Contrast {
 	b := emptyBook(plan)
@@ -30,17 +30,9 @@ func Values(environment string, plan *study.Plan, trials []rundir.Trial, m rundi
 			b.join(e, e)
 		}
 	}
-	for _, t := range trials {
-		b.Add(t)
-	}
+	b.take(trials, m)
 	for _, e := range b.entries {
 		e.over, e.value = []*series{e.of[0].ones()}, true
-	}
-	for name, f := range m.Environments {
-		b.Label(name, f.Label)
-	}
-	if _, over := m.Over(); over {
-		b.End()
 	}
 	return b.Contrasts()
 }

@@ -147,14 +147,14 @@ func mean(values []float64) *float64 {
 }
 
 // newEstimate works on the log scale where all values are positive, like the
-// contrasts of a study.
+// contrasts of a study. The runs of an environment are those of successive blocks.
 func newEstimate(name, unit string, values []float64) Estimate {
 	transform, inverse := math.Log, math.Exp
 	if slices.Min(values) <= 0 {
 		identity := func(v float64) float64 { return v }
 		transform, inverse = identity, identity
 	}
-	i := stats.HodgesLehmann(lists.Map(values, transform), 0.05)
+	i := stats.Value(lists.Map(values, transform), 0.05)
 	e := Estimate{Metric: name, Unit: unit, N: len(values), Estimate: inverse(i.Estimate)}
 	if i.Bounded() {
 		e.Low, e.High = new(inverse(i.Low)), new(inverse(i.High))
