@@ -34,6 +34,13 @@ func usable(plan *study.Plan, facts map[string]rundir.EnvironmentFacts) (names [
 	return names
 }
 
+// whole is the book of a whole run by its own plan.
+func whole(plan *study.Plan, trials []rundir.Trial, m rundir.Manifest) *Book {
+	b := NewBook(plan, usable(plan, m.Environments))
+	b.judged(trials, m)
+	return b
+}
+
 // judged enters all trials into the book and returns its contrasts.
 func (b *Book) judged(trials []rundir.Trial, m rundir.Manifest) []Contrast {
 	b.take(trials, m)
@@ -75,6 +82,8 @@ type Book struct {
 	clock     clock
 	over      bool
 	after     bool // there are trials after the last analysis
+	// leaves is the book whose verdicts environments left by; nil where it is this one.
+	leaves *Book
 }
 
 // entry is a contrast with the series that it is computed from.
@@ -98,9 +107,11 @@ type entry struct {
 }
 
 // NewBook returns an empty book for the usable environments.
-func NewBook(plan *study.Plan, usable []string) *Book {
+func NewBook(plan *study.Plan, usable []string) *Book { return newBook(plan, usable, nil) }
+
+func newBook(plan *study.Plan, usable []string, leaves *Book) *Book {
 	b := emptyBook(plan)
-	b.turns = plan.Turns(usable)
+	b.turns, b.leaves = plan.Turns(usable), leaves
 	compared := comparisons(plan, usable)
 	primaries := 0
 	for _, w := range plan.Workloads {
@@ -174,7 +185,7 @@ func newEntry(c Contrast, fresh string) *entry {
 // either side.
 func (b *Book) enter(e *entry, metric int, at, base subject.Cell) {
 	e.of, e.over = append(e.of, b.at(at)[metric]), append(e.over, b.at(base)[metric])
-	if e.cells = append(e.cells, at); b.byStep() {
+	if e.cells = append(e.cells, at); b.byStep() || b.leaves != nil {
 		e.cells = append(e.cells, base)
 	}
 	for _, p := range []subject.Cell{at, base} {

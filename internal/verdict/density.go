@@ -18,12 +18,13 @@ import (
 // or copies with the level that has the fewest, by the same procedure and from the
 // same blocks as all contrasts. The contrasts of one metric of one workload share
 // an error rate. Metrics that add up over copies are left out, since they grow with
-// the number of copies.
+// the number of copies. Environments leave a run by their verdicts against its baseline.
 func Within(plan *study.Plan, trials []rundir.Trial, facts rundir.Manifest) []Contrast {
-	if plan.Design.Order == OrderUnpaired {
+	if !comparesCounts(plan) {
 		return nil
 	}
 	b, environments := emptyBook(plan), usable(plan, facts.Environments)
+	b.turns, b.leaves = plan.Turns(environments), whole(plan, trials, facts)
 	for _, w := range plan.Workloads {
 		for _, series := range w.CountSeries() {
 			for i, m := range b.metrics[w.Name] {
@@ -44,6 +45,11 @@ func Within(plan *study.Plan, trials []rundir.Trial, facts rundir.Manifest) []Co
 		}
 	}
 	return b.judged(trials, facts)
+}
+
+// comparesCounts says whether a plan has levels with several numbers of neighbours or copies.
+func comparesCounts(plan *study.Plan) bool {
+	return plan.Design.Order != OrderUnpaired && slices.ContainsFunc(plan.Workloads, func(w study.Workload) bool { return len(w.CountSeries()) > 0 })
 }
 
 // withinKey is a metric of a workload at the levels of a series of counts.
@@ -76,7 +82,7 @@ type Growth struct {
 // Growths returns the growth of all metrics that add up over copies and are
 // primary, or are measured at a start.
 func Growths(plan *study.Plan, trials []rundir.Trial, facts map[string]rundir.EnvironmentFacts) (all []Growth) {
-	if plan.Design.Order == OrderUnpaired {
+	if !comparesCounts(plan) {
 		return nil
 	}
 	for _, w := range plan.Workloads {

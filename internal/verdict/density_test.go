@@ -3,6 +3,7 @@ package verdict
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +60,33 @@ func TestEachEnvironmentIsComparedWithItselfWithoutNeighbours(t *testing.T) {
 	}
 	if against := Contrasts(p, trials, rundir.Manifest{}); len(against) != 3 || against[0].BaseLevel != "" {
 		t.Errorf("the contrasts with the baseline have changed: %v", against)
+	}
+}
+
+// docker leaves with its verdicts against native after 6 blocks: that there are 6
+// depends on them, and its levels have no last analysis.
+func TestLevelsOfAnEnvironmentThatLeftHaveNoLastAnalysis(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		p, trials := crowded(6, study.ByNeighbours, []int{0, 1}, func(e, b, n int) float64 {
+			both, own := rand.New(rand.NewPCG(uint64(b), uint64(n))), rand.New(rand.NewPCG(uint64(b), uint64(10+n)))
+			noise := .001
+			if stays {
+				noise = .2
+			}
+			return math.Exp(.05*both.NormFloat64() + float64(e)*(1+noise*own.NormFloat64()))
+		})
+		p.Design.Blocks = usual
+		if stays {
+			p.Design.Margin = .001
+		}
+		if c := Contrasts(p, trials, rundir.Manifest{})[0]; slices.Equal(c.Looks, []int{6}) == stays {
+			t.Errorf("stays %v: %+v", stays, c)
+		}
+		for _, c := range append(Within(p, trials, rundir.Manifest{}), With("docker", p, trials, rundir.Manifest{})...) {
+			if final := slices.Equal(c.Looks, []int{6, 6}); final != stays || !stays && c.Alpha > .0016 {
+				t.Errorf("stays %v, %s at %s against %s at %s: %+v", stays, c.Environment, c.Level, c.Baseline, c.BaseLevel, c)
+			}
+		}
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/subject"
 )
 
 // family are contrasts that share an error rate. They are judged together.
@@ -82,7 +84,7 @@ func (b *Book) judge(f *family) {
 		if !b.ended() && !b.allTried(e) {
 			continue
 		}
-		if b.over {
+		if b.over && b.leaves == nil {
 			for _, k := range b.fellows(e) {
 				if k.family != f {
 					interim(k.family)
@@ -118,23 +120,31 @@ func (f *family) conclude(b *Book) {
 // fellows are the primary contrasts of the environments of a contrast: they stay for them.
 func (b *Book) fellows(e *entry) (all []*entry) {
 	for _, cell := range e.cells {
-		for _, k := range b.touched[cell] {
-			if k.contrast.Primary {
-				all = append(all, k)
-			}
-		}
+		all = append(all, b.primaries(cell)...)
 	}
 	return all
 }
 
+// primaries are the primary contrasts that a cell is part of.
+func (b *Book) primaries(cell subject.Cell) []*entry {
+	return lists.Filter(b.touched[cell], func(k *entry) bool { return k.contrast.Primary })
+}
+
 // stayed reports whether the environments of a contrast were in the run to its end.
 func (b *Book) stayed(e *entry) bool {
-	if !b.plan.Design.Leaves() {
+	switch {
+	case !b.plan.Design.Leaves():
 		return true
+	case b.leaves != nil:
+		return !slices.ContainsFunc(e.cells, func(c subject.Cell) bool { return left(b.leaves.primaries(c)) })
 	}
-	fellows := b.fellows(e)
-	closed := func(k *entry) bool { return k.judged.Closed && !k.course.Final }
-	return len(fellows) == 0 || slices.ContainsFunc(fellows, func(k *entry) bool { return !closed(k) })
+	return !left(b.fellows(e))
+}
+
+// left reports whether the environments that stay for these contrasts left early: all were
+// closed at a look.
+func left(all []*entry) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(k *entry) bool { return !k.judged.Closed || k.course.Final })
 }
 
 // clock finds the blocks of the looks of a run with a budget. Its time is that in which

@@ -8,10 +8,13 @@ import (
 )
 
 // With returns the contrasts of a run with another baseline, as Contrasts does.
+// Environments left the run by their verdicts against its own.
 func With(baseline string, plan *study.Plan, trials []rundir.Trial, m rundir.Manifest) []Contrast {
 	other := *plan
 	other.Baseline, other.Steps = baseline, nil
-	return Contrasts(&other, trials, m)
+	all := newBook(&other, usable(plan, m.Environments), whole(plan, trials, m)).judged(trials, m)
+	warnOfCarryOver(&other, trials, all)
+	return all
 }
 
 // Values are the contrasts of each metric of one environment with 1 in its unit, so
