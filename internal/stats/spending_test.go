@@ -293,3 +293,38 @@ func TestTheProcedureKeepsThePromiseOfAFamily(t *testing.T) {
 		}
 	}
 }
+
+// Figures beside a verdict have plain intervals, which are read where the results end the
+// run. An early end needs a verdict with a small share, and so this costs little; most where the
+// spread grows.
+func TestAPlainIntervalWhereTheRunEndsMissesLittleMore(t *testing.T) {
+	runs := simulatedRuns(t, 100)
+	rules := Rules{M: 1, Rate: .05, Margin: math.Log1p(.02), Precision: .25}
+	for _, spread := range spreads {
+		for _, budget := range []bool{false, true} {
+			for _, change := range []float64{.05, .1, .2, .4, .7, 3.4} {
+				rng := rand.New(rand.NewPCG(8, 9))
+				missed, blocks, most := 0, 0, MostLook
+				if budget {
+					most = 24
+				}
+				for range runs {
+					d := make([]float64, most)
+					for i := range d {
+						d[i] = change + .05*spread.at(float64(i)/float64(most))*rng.NormFloat64()
+					}
+					n := rules.Judge([]Course{course(d, budget)})[0].N
+					if v := HodgesLehmann(d[:n], .05); v.Low > change || v.High < change {
+						missed++
+					}
+					blocks += n
+				}
+				rate := float64(missed) / float64(runs)
+				t.Logf("%s, budget %v, change %.2f: after %.1f blocks misses in %.1f%%", spread.name, budget, change, float64(blocks)/float64(runs), 100*rate)
+				if rate > .066+4*math.Sqrt(.066*.934/float64(runs)) {
+					t.Errorf("%s, budget %v, change %.2f: misses in %.1f%%", spread.name, budget, change, 100*rate)
+				}
+			}
+		}
+	}
+}
