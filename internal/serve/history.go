@@ -10,14 +10,15 @@ import (
 	"tare/internal/verdict"
 )
 
-// changes are the settings of the search for change points: a page has many histories, so
-// that its level is 1%. A change that only the last three runs have takes twelve or
-// more to show.
-var changes = stats.Divisive{Exponent: 1, Least: 3, Level: 0.01, Permutations: 999}
+// changes are the settings of the search for change points. A history is read again after
+// each run, and every reading can find what is only chance: at this level of a reading, at
+// most one of a hundred histories in which nothing changes has shown a change point by 60
+// runs (TestAHistoryThatIsReadAfterEachRunKeepsTheLevel).
+var changes = stats.Divisive{Exponent: 1, Least: 3, Level: 0.0005, Permutations: 3999}
 
-// fewest is how many runs a change takes at that level: 2 of the 126 ways to divide 9 values
-// into 4 and 5 are as clear as the clearest change, and 2 of the 252 ways to divide 10.
-const fewest = 10
+// fewest is how many runs a change takes at that level: 2 of the 3432 ways to divide 14
+// values into halves are as clear as the clearest change, and 2 of the 6435 ways to divide 15.
+const fewest = 15
 
 // longest is how many runs a history has at most: the time of a search grows with its
 // square.
@@ -98,7 +99,7 @@ func (s *Server) history(r *http.Request) (view, error) {
 	}
 	for i, here := range p.Segments[1:] {
 		p.Points[here.First].Changed = true
-		p.Changes = append(p.Changes, fmt.Sprintf("From %s on: %s, before it %s (p = %.3f).", points[here.First].Name,
+		p.Changes = append(p.Changes, fmt.Sprintf("From %s on: %s, before it %s (p = %.4f).", points[here.First].Name,
 			minus(verdict.Change(here.Centre)), minus(verdict.Change(p.Segments[i].Centre)), here.P))
 	}
 	p.Charts = []chart{newChart(p, false), newChart(p, true)}

@@ -1,8 +1,12 @@
 package serve
 
 import (
+	"math"
+	"math/rand/v2"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +18,7 @@ func TestTheHistoryShowsWhereAContrastChanged(t *testing.T) {
 	s := serveRuns(t, "", directory)
 	page(t, s.base()+"/")
 	text := page(t, s.base()+"/history")
-	if !strings.Contains(text, "time of loop: docker against native</a></th><td class=\"number\">14<") {
+	if !strings.Contains(text, "time of loop: docker against native</a></th><td class=\"number\">18<") {
 		t.Errorf("the list of histories lacks the contrast:\n%s", text)
 	}
 	series := index.Series{Study: "loop", Workload: "loop", Metric: "time", Environment: "docker", Baseline: "native"}
@@ -35,11 +39,43 @@ func TestTheHistoryShowsWhereAContrastChanged(t *testing.T) {
 		if n := strings.Count(chart, `class="change"`); n != 1 {
 			t.Errorf("%d change points", n)
 		}
-		if !strings.Contains(chart, ">2026-11-01</text>") || !strings.Contains(chart, ">2026-11-14</text>") {
+		if !strings.Contains(chart, ">2026-11-01</text>") || !strings.Contains(chart, ">2026-11-18</text>") {
 			t.Errorf("the chart does not say when the runs were:\n%s", chart)
 		}
 	}
 	if response, _ := ask(t, "GET", s.base()+"/history/of?study=none", nil); response.StatusCode != http.StatusNotFound {
 		t.Errorf("an unknown contrast: %s", response.Status)
+	}
+}
+
+// A history is looked at after each run, and all these readings together show a change in
+// one of a hundred histories that have none.
+func TestAHistoryThatIsReadAfterEachRunKeepsTheLevel(t *testing.T) {
+	histories, most := 150, 60
+	if text := os.Getenv("TARE_SIM_PATHS"); text != "" {
+		var err error
+		if histories, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random, shown := rand.New(rand.NewPCG(4, 2)), 0
+	for i := range histories {
+		values := make([]float64, most)
+		for k := range values {
+			values[k] = random.NormFloat64()
+			if i%2 == 1 && random.IntN(10) == 0 {
+				values[k] *= 10
+			}
+		}
+		for n := fewest; n <= most; n++ {
+			if len(changes.ChangePoints(values[:n], 1)) > 0 {
+				shown++
+				break
+			}
+		}
+	}
+	t.Logf("%d of %d histories showed a change by %d runs", shown, histories, most)
+	if expected := .01 * float64(histories); float64(shown) > expected+4*math.Sqrt(expected) {
+		t.Errorf("%d of %d histories without a change showed one", shown, histories)
 	}
 }

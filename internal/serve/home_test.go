@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const steps = 14 // runs of the study loop; docker costs more from the eighth on
+const steps = 18 // runs of the study loop; docker costs more from the eighth on
 
 // runs makes a directory with runs of a study, one of which is under way until the test
 // ends, and one that cannot be read.

@@ -47,7 +47,7 @@ func (d Divisive) ChangePoints(values []float64, seed uint64) []ChangePoint {
 		if at < 0 {
 			return found
 		}
-		over := 1
+		over, p := 1, 0.0
 		for range d.Permutations {
 			for i := range ends[1:] { // a permutation keeps what has been found
 				part := order[ends[i]:ends[i+1]]
@@ -57,10 +57,9 @@ func (d Divisive) ChangePoints(values []float64, seed uint64) []ChangePoint {
 			if _, other := d.split(distances, order, ends); other >= energy-1e-9*math.Abs(energy) {
 				over++
 			}
-		}
-		p := float64(over) / float64(d.Permutations+1)
-		if p > d.Level {
-			return found
+			if p = float64(over) / float64(d.Permutations+1); p > d.Level {
+				return found // whatever the others are
+			}
 		}
 		found = append(found, ChangePoint{at, p})
 		slices.SortFunc(found, func(a, b ChangePoint) int { return a.At - b.At })
