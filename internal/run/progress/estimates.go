@@ -121,7 +121,8 @@ func counted(n int, what string) string {
 }
 
 // way is a bar of how far an open contrast is on its way to a verdict with a precise
-// interval, with the verdict that it has already; its verdict once it is final.
+// interval, with the verdict that it has already; its verdict once it is final. One that
+// has enough blocks waits for an analysis, of which the status line has the block.
 func way(s verdict.SoFar) string {
 	const cells = 8
 	if !s.Open {
@@ -130,13 +131,16 @@ func way(s verdict.SoFar) string {
 		}
 		return string(s.Verdict)
 	}
-	share := min(s.Way(), .99) // it is not there yet
+	share := s.Way()
 	bar := barOf(share, cells)
-	switch {
-	case s.Bounded() && s.Verdict != verdict.Inconclusive:
-		bar += fmt.Sprintf(" %2d%%, %s", int(100*share), s.Verdict)
-	case s.Bounded():
-		bar += fmt.Sprintf(" %2d%%", int(100*share))
+	if !s.Bounded() {
+		return bar
+	}
+	if bar += fmt.Sprintf(" %2d%%", int(100*share)); share >= 1 {
+		bar = "next analysis"
+	}
+	if s.Verdict != verdict.Inconclusive {
+		bar += ", " + string(s.Verdict)
 	}
 	return bar
 }
