@@ -142,7 +142,7 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 			return nil, err
 		}
 		e.progress(Event{Kind: Block, Slot: &slots[0]})
-		e.warnOfShortfall()
+		e.forecast()
 	}
 	trying := Event{Kind: Trying, Slot: &slots[0]}
 	if slots[0].Rounds > 0 {
@@ -176,12 +176,12 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 	}
 }
 
-// warnOfShortfall says once, as soon as it is known, what the budget does not suffice for.
-func (e *execution) warnOfShortfall() {
+// forecast says once, as soon as it is known, what the budget is likely to give.
+func (e *execution) forecast() {
 	e.deciding.Lock()
-	text := e.schedule.Shortfall(e.elapsed())
-	known := text != "" && !e.short
-	e.short = e.short || known
+	text := e.schedule.Forecast(e.elapsed())
+	known := text != "" && !e.foretold
+	e.foretold = e.foretold || known
 	e.deciding.Unlock()
 	if known {
 		e.events(Event{Kind: Noted, Message: text})

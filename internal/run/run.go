@@ -244,15 +244,15 @@ type execution struct {
 	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.
-	before  time.Duration
-	began   time.Time
-	decided map[decision]bool
-	steps   int       // of the preparation, that were begun
-	step    *Step     // the one under way; nil at other times
-	trying  bool      // a trial was begun
-	told    time.Time // when the estimates were last sent
-	short   bool      // it was said what the budget does not suffice for
-	done    *Event    // the last one, once there is a result
+	before   time.Duration
+	began    time.Time
+	decided  map[decision]bool
+	steps    int       // of the preparation, that were begun
+	step     *Step     // the one under way; nil at other times
+	trying   bool      // a trial was begun
+	told     time.Time // when the estimates were last sent
+	foretold bool      // it was said what the budget is likely to give
+	done     *Event    // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
 	interrupted map[startKey]bool
 	// torn are the batches of which earlier sessions recorded trials.

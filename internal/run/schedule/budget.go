@@ -83,47 +83,63 @@ func (s *Schedule) cutAll(of *lane) {
 	s.hold()
 }
 
-// Shortfall says which verdicts the budget does not suffice for, and about how much would:
-// an analysis takes a least number of blocks. It is known after the first ones; "" before,
-// and where there is nothing to say.
-func (s *Schedule) Shortfall(elapsed time.Duration) string {
+// Forecast says what the budget is likely to give: blocks, the rounds of samples of each
+// environment in them, and which verdicts it does not suffice for, since an analysis takes
+// a least number of blocks. It is known after the first ones; "" before.
+func (s *Schedule) Forecast(elapsed time.Duration) string {
 	d := s.plan.Design
 	block := s.stage.block
 	if d.Budget == 0 || !d.Leaves() || s.sequential() || block <= s.firstBlocks() || s.Progress(elapsed).Open == 0 {
 		return ""
 	}
 	var whole time.Duration
-	rare := map[int][]string{}
 	for _, name := range s.environments {
-		every := s.restsBetween(name, block)
 		for _, c := range s.cells {
-			whole += s.pace.one(c.In(name), s.choice(c, block).most()) / time.Duration(every)
-		}
-		if name != s.plan.Baseline {
-			rare[every] = append(rare[every], name)
+			whole += s.pace.one(c.In(name), s.choice(c, block).most()) / time.Duration(s.restsBetween(name, block))
 		}
 	}
 	if whole <= 0 {
 		return ""
 	}
-	done := block - 1 // whole ones
-	fit := func(every int) int { return done/s.turns + int((d.Budget-elapsed)/whole)/every }
+	done := (block - 1) / s.turns // whole ones
+	fit := func(every int) int { return done + int((d.Budget-elapsed)/whole)/every }
+	var words, rests []string
 	few := map[int][]string{}
 	least := time.Duration(0)
-	for _, every := range slices.Sorted(maps.Keys(rare)) {
-		if n := fit(every); n < stats.LeastLook {
-			few[n] = append(few[n], rare[every]...)
-			least = max(least, elapsed+time.Duration((stats.LeastLook-done/s.turns)*every)*whole)
+	for _, name := range s.environments {
+		every := s.restsBetween(name, block)
+		if every > 1 {
+			rests = append(rests, fmt.Sprintf("%s takes part in 1 of %d", name, every))
 		}
+		if n := fit(every); n < stats.LeastLook && name != s.plan.Baseline {
+			few[n] = append(few[n], name)
+			least = max(least, elapsed+time.Duration((stats.LeastLook-done)*every)*whole)
+		}
+		words = append(words, name+" "+s.roundsIn(name, block))
 	}
+	text := fmt.Sprintf("planned from the first block: about %s of %s in %s; %s", counted(fit(1), "block", "blocks"), readable(whole), d.Budget,
+		strings.Join(append(rests, "rounds of samples: "+strings.Join(words, ", ")), "; "))
 	if len(few) == 0 {
-		return ""
+		return text
 	}
-	var words []string
+	var short []string
 	for _, n := range slices.Sorted(maps.Keys(few)) {
-		words = append(words, fmt.Sprintf("%s of %s", counted(n, "block", "blocks"), strings.Join(few[n], ", ")))
+		short = append(short, fmt.Sprintf("%s of %s", counted(n, "block", "blocks"), strings.Join(few[n], ", ")))
 	}
-	return fmt.Sprintf("the budget of %s suffices for about %s, and a verdict takes at least %d: about %s would do", d.Budget, strings.Join(words, " and "), stats.LeastLook, roundUp(least))
+	return text + fmt.Sprintf(". That is %s, and a verdict takes at least %d: about %s would do", strings.Join(short, " and "), stats.LeastLook, roundUp(least))
+}
+
+// roundsIn a block, of an environment: from the fewest to the most of its workloads.
+func (s *Schedule) roundsIn(environment string, block int) string {
+	var all []int
+	for _, c := range s.cells {
+		n, _ := s.rounds(c, environment, block)
+		all = append(all, max(n, 1))
+	}
+	if least, most := slices.Min(all), slices.Max(all); least < most {
+		return fmt.Sprintf("%d to %d", least, most)
+	}
+	return fmt.Sprint(all[0])
 }
 
 // roundUp is to a time that one would give as a budget.

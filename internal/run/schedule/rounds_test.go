@@ -328,10 +328,10 @@ func TestASlowEnvironmentDoesNotSpendTheBudgetOfOthers(t *testing.T) {
 	}
 }
 
-func TestWhatABudgetDoesNotSufficeForIsSaidAfterTheFirstBlock(t *testing.T) {
+func TestWhatABudgetIsLikelyToGiveIsSaidAfterTheFirstBlock(t *testing.T) {
 	for budget, want := range map[time.Duration]string{
-		10 * time.Minute: "",
-		2 * time.Minute:  "the budget of 2m0s suffices for about 3 blocks of docker, vm, and a verdict takes at least 6: about 3m30s would do",
+		10 * time.Minute: "planned from the first block: about 15 blocks of 38s in 10m0s; rounds of samples: native 28, docker 28, vm 28",
+		2 * time.Minute:  "planned from the first block: about 3 blocks of 32s in 2m0s; rounds of samples: native 8, docker 8, vm 8. That is 3 blocks of docker, vm, and a verdict takes at least 6: about 3m30s would do",
 	} {
 		p := chosen(planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block"))
 		p.Design.Budget = budget
@@ -343,7 +343,7 @@ func TestWhatABudgetDoesNotSufficeForIsSaidAfterTheFirstBlock(t *testing.T) {
 		for block := 1; block < 3; {
 			b, _ := s.NextBatch(l.now.Sub(began))
 			block = b.Slots[0].Block + 1
-			got := s.Shortfall(l.now.Sub(began))
+			got := s.Forecast(l.now.Sub(began))
 			if block == 2 && got != "" || block == 3 && got != want {
 				t.Errorf("block %d: %s", block-1, got)
 			}
