@@ -27,6 +27,7 @@ import (
 	"tare/internal/agent/server"
 	"tare/internal/agent/share"
 	"tare/internal/agent/shim"
+	"tare/internal/agent/wire"
 	"tare/internal/environment/support/rootfs"
 )
 
@@ -39,7 +40,7 @@ const usage = `tare-agent runs in the instances that tare starts. It is not mean
 
   tare-agent stdio [--open DIR] [--environment FD] [--await]
                          serve on standard input and output; make DIR
-                         writable for all users; begin after a line of input
+                         writable for all users; begin when a client calls
   tare-agent native --root DIR [--cgroup FILE] [--bind SRC:DST[:ro]]
                     [--tmpfs DST] [--host-dev] [--mask PATH]
                     [--read-only PATH] [--capabilities all|LIST]
@@ -131,12 +132,12 @@ func serveStdio(args []string) error {
 	since := flags.Int64("born", int64(born), "monotonic time of the first instruction in nanoseconds, set if the agent executed itself")
 	open := flags.String("open", "", "directory to make writable for all users")
 	variables := flags.Int("environment", 0, "descriptor to read the commands' environment from; 0: the agent's own")
-	await := flags.Bool("await", false, "begin after an empty line of input: a client that attaches to a running container misses earlier output")
+	await := flags.Bool("await", false, "begin when a client calls and has heard the answer: one that attaches to a running container misses earlier output")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *await {
-		if err := awaitLine(); err != nil {
+		if err := awaitClient(); err != nil {
 			return err
 		}
 	}
@@ -179,21 +180,14 @@ func serveStdio(args []string) error {
 // attachTimeout bounds how long the agent waits for somebody to attach.
 const attachTimeout = 5 * time.Minute
 
-// awaitLine returns when an empty line was read from standard input.
-func awaitLine() error {
+// awaitClient waits for a client that attaches.
+func awaitClient() error {
 	late := time.AfterFunc(attachTimeout, func() {
 		fmt.Fprintln(os.Stderr, "tare-agent: nobody attached within", attachTimeout)
 		os.Exit(1)
 	})
 	defer late.Stop()
-	line := []byte{0}
-	if _, err := io.ReadFull(os.Stdin, line); err != nil {
-		return fmt.Errorf("waiting for the first line: %w", err)
-	}
-	if line[0] != '\n' {
-		return fmt.Errorf("the first line begins with %q instead of being empty", line)
-	}
-	return nil
+	return wire.AwaitClient(os.Stdin, os.Stdout)
 }
 
 // runLogger runs the log driver. It ignores terminating signals and exits at EOF.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"tare/internal/agent/wire"
 	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/api"
@@ -187,13 +188,14 @@ func (c *cluster) push(ctx context.Context, pod, program string, console io.Writ
 type channel struct {
 	out    *io.PipeReader
 	in     *io.PipeWriter
+	agent  *wire.Greeter // reads out
 	cancel context.CancelFunc
 	// expected: the container ends because it is stopped.
 	expected atomic.Bool
 	ended    chan struct{}
 }
 
-// newChannel attaches to the agent and asks it to begin; standard error of the
+// newChannel attaches to the agent and calls it; standard error of the
 // container goes to the console. why explains a stream that broke.
 func (c *cluster) newChannel(pod string, console io.Writer) *channel {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -214,11 +216,12 @@ func (c *cluster) newChannel(pod string, console io.Writer) *channel {
 		}
 		from.CloseWithError(err) // nil is EOF: the container has ended
 	})
-	crash.Go(func() { _, _ = in.Write([]byte("\n")) }) // an error shows where Hello is read
+	ch.agent = wire.NewGreeter(out)
+	crash.Go(func() { ch.agent.Call(in) })
 	return ch
 }
 
-func (ch *channel) Read(p []byte) (int, error)  { return ch.out.Read(p) }
+func (ch *channel) Read(p []byte) (int, error)  { return ch.agent.Read(p) }
 func (ch *channel) Write(p []byte) (int, error) { return ch.in.Write(p) }
 
 // Close ends the container's standard input, and with it the agent.
