@@ -15,6 +15,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/fsinfo"
 )
@@ -47,7 +48,7 @@ func (io *IO) Validate() error {
 		n   int64
 	}{{"read", int64(io.Read)}, {"write", int64(io.Write)}, {"read_ops", int64(io.ReadOps)}, {"write_ops", int64(io.WriteOps)}} {
 		if v.n < 0 {
-			wrong = append(wrong, fmt.Errorf("%s: must not be negative", v.key))
+			wrong = append(wrong, strictyaml.AtKey(v.key, "must not be negative"))
 		}
 	}
 	return errors.Join(wrong...)

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"tare/internal/base/strictyaml"
 )
 
 // Requirement is one thing that an environment needs.
@@ -91,7 +93,7 @@ func OneOf(key, value string, known ...string) error {
 	if slices.Contains(known, value) {
 		return nil
 	}
-	return fmt.Errorf("%s: %q is not known: choose one of %s", key, value, strings.TrimPrefix(strings.Join(known, ", "), ", "))
+	return strictyaml.AtKey(key, "%q is not known: choose one of %s", value, strings.TrimPrefix(strings.Join(known, ", "), ", "))
 }
 
 // Check checks the requirements of a kind with these options. The state is missing if a

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/internal/base/strictyaml"
 )
 
 // Destination is a machine that is reached over SSH. The fields are options of
@@ -41,9 +43,9 @@ func (d Destination) Validate() error {
 			continue
 		}
 		if info, err := os.Stat(expandHome(file)); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return strictyaml.AtKey(key, "%w", err)
 		} else if info.IsDir() {
-			return fmt.Errorf("%s: %s is a directory, not a file", key, file)
+			return strictyaml.AtKey(key, "%s is a directory, not a file", file)
 		}
 	}
 	return nil
@@ -54,7 +56,7 @@ const noConfig = "none"
 // split parses [USER@]HOST[:PORT].
 func split(text string) (login, name, port string, err error) {
 	if text == "" {
-		return "", "", "", errors.New("ssh: the machine is missing; write NAME, USER@NAME or USER@NAME:PORT")
+		return "", "", "", strictyaml.AtKey("ssh", "the machine is missing; write NAME, USER@NAME or USER@NAME:PORT")
 	}
 	name = text
 	at := strings.LastIndex(text, "@")
@@ -66,14 +68,14 @@ func split(text string) (login, name, port string, err error) {
 		name, port = before, after
 	} else if strings.HasPrefix(name, "[") { // an IPv6 address with its port
 		if name, port, err = net.SplitHostPort(name); err != nil {
-			return "", "", "", fmt.Errorf("ssh: %q: %w", text, err)
+			return "", "", "", strictyaml.AtKey("ssh", "%q: %w", text, err)
 		}
 	}
 	if number, err := strconv.Atoi(port); port != "" && (err != nil || number < 1 || number > 65535) {
-		return "", "", "", fmt.Errorf("ssh: %q: %q is not a port number between 1 and 65535", text, port)
+		return "", "", "", strictyaml.AtKey("ssh", "%q: %q is not a port number between 1 and 65535", text, port)
 	}
 	if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n/\\'\"$`;&|<>") || found && login == "" {
-		return "", "", "", fmt.Errorf("ssh: %q is not a machine; write NAME, USER@NAME or USER@NAME:PORT", text)
+		return "", "", "", strictyaml.AtKey("ssh", "%q is not a machine; write NAME, USER@NAME or USER@NAME:PORT", text)
 	}
 	return login, name, port, nil
 }

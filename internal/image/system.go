@@ -11,8 +11,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
 	"tare/internal/base/bounded"
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/image/debian"
 	"tare/internal/image/kernel"
 	"tare/internal/image/origin"
@@ -40,33 +42,35 @@ var suiteName = regexp.MustCompile(`^[a-z][a-z0-9.-]*$`)
 // Validate checks a system before anything starts. Each message begins with its key.
 func (s System) Validate() error {
 	var wrong []error
-	add := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
+	add := func(key, format string, values ...any) {
+		wrong = append(wrong, strictyaml.AtKey(key, format, values...))
+	}
 	file := strings.Contains(s.Kernel, "/")
 	switch {
 	case s == System{}:
-		add("system: is empty: give it a suite, a kernel or a reference, such as {suite: trixie, kernel: stock}")
+		add("system", "is empty: give it a suite, a kernel or a reference, such as {suite: trixie, kernel: stock}")
 	case s.Suite != "" && !suiteName.MatchString(s.Suite):
-		add("suite: %q is not a release's code name, such as bookworm", s.Suite)
+		add("suite", "%q is not a release's code name, such as bookworm", s.Suite)
 	}
 	if s.Reference != "" {
 		if s.Suite != "" && (file || s.Kernel == kernelOfImage) {
-			add("suite: nothing is taken from %s, since reference: has the packages and kernel: the kernel: leave it out", s.Suite)
+			add("suite", "nothing is taken from %s, since reference: has the packages and kernel: the kernel: leave it out", s.Suite)
 		}
 		if err := origin.Check(s.Reference); err != nil {
-			add("reference: %w", err)
+			add("reference", "%w", err)
 		}
 	}
 	switch {
 	case file:
 		wrong = append(wrong, readable("kernel", s.Kernel, false, "the kernel, such as /boot/vmlinuz-RELEASE"))
 	case s.Kernel == kernelOfImage && s.Reference == "":
-		add("kernel: image is the kernel that a referenced image has: add reference:, or use cloud or stock")
+		add("kernel", "image is the kernel that a referenced image has: add reference:, or use cloud or stock")
 	case !slices.Contains([]string{"", kernel.Cloud, kernel.Stock, kernelOfImage}, s.Kernel):
-		add("kernel: %q is not one of %s, %s, %s, and no path, which has a slash", s.Kernel, kernel.Cloud, kernel.Stock, kernelOfImage)
+		add("kernel", "%q is not one of %s, %s, %s, and no path, which has a slash", s.Kernel, kernel.Cloud, kernel.Stock, kernelOfImage)
 	}
 	switch {
 	case s.Modules != "" && !file:
-		add("modules: are those of a kernel that is a file: add kernel: FILE, or leave them out")
+		add("modules", "are those of a kernel that is a file: add kernel: FILE, or leave them out")
 	case s.Modules != "":
 		wrong = append(wrong, readable("modules", s.Modules, true, "/lib/modules/RELEASE of the kernel"))
 	}
@@ -79,11 +83,11 @@ func readable(key, name string, directory bool, want string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", key, err)
+		return strictyaml.AtKey(key, "%w", err)
 	case directory && !info.IsDir():
-		return fmt.Errorf("%s: %s is not a directory: name %s", key, name, want)
+		return strictyaml.AtKey(key, "%s is not a directory: name %s", name, want)
 	case !directory && !info.Mode().IsRegular():
-		return fmt.Errorf("%s: %s is not a file: name %s", key, name, want)
+		return strictyaml.AtKey(key, "%s is not a file: name %s", name, want)
 	}
 	return nil
 }

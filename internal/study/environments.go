@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -88,8 +89,8 @@ func environmentNames(environments []Environment) []string {
 	return lists.Map(environments, func(e Environment) string { return e.Name })
 }
 
-// validate calls the options' own Validate. A message that begins with the key of
-// an option gets the position of that option.
+// validate calls the options' own Validate. An error of an option that is given gets the
+// position of that option.
 func validate(at strictyaml.Node, options any) {
 	v, ok := options.(interface{ Validate() error })
 	if !ok {
@@ -108,15 +109,14 @@ func validate(at strictyaml.Node, options any) {
 	}
 }
 
-// problemAt reports an error at the key that its message begins with; without such a key,
-// otherwise reports it.
+// problemAt reports an error at its key; without one that is given, otherwise reports it.
 func problemAt(at strictyaml.Node, err error, otherwise func(at strictyaml.Node, format string, args ...any)) {
-	key, _, _ := strings.Cut(err.Error(), ":")
-	if option, given := at.Get(key); given {
-		option.Problemf("%s", err)
-	} else {
-		otherwise(at, "%s", err)
+	if of, ok := errors.AsType[*strictyaml.KeyError](err); ok {
+		if option, given := at.Get(of.Key); given {
+			at, otherwise = option, strictyaml.Node.Problemf
+		}
 	}
+	otherwise(at, "%s", err)
 }
 
 func overrideLimits(at strictyaml.Node, limits environment.Limits) environment.Limits {

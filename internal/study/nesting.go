@@ -1,7 +1,6 @@
 package study
 
 import (
-	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -49,11 +48,7 @@ func resolveHosts(s section) map[string]Host {
 		if h.SSH == "" {
 			p.Value.Problemf("ssh: is missing; write how to reach the host: user@name, or a Host of the ssh_config")
 		} else if err := h.Destination().Validate(); err != nil {
-			text := err.Error()
-			if rest, ours := strings.CutPrefix(text, "host:"); ours {
-				text = "ssh:" + rest
-			}
-			problemAt(p.Value, errors.New(text), strictyaml.Node.Problemf)
+			problemAt(p.Value, err, strictyaml.Node.Problemf)
 		}
 		if a, err := netip.ParseAddr(h.Address); h.Address != "" && (err != nil || !a.Is4()) {
 			p.Value.At("address").Problemf("address: %q is not an IPv4 address", h.Address)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/workload"
 )
@@ -29,7 +30,7 @@ type fakeOptions struct {
 
 func (o *fakeOptions) Validate() error {
 	if o.Network != "bridge" && o.Network != "none" {
-		return errors.Join(fmt.Errorf("network: %q is not known: choose one of bridge, none", o.Network))
+		return errors.Join(strictyaml.AtKey("network", "%q is not known: choose one of bridge, none", o.Network))
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"tare/internal/base/bounded"
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 )
 
 // The sizes of a value. Text as short as a word occurs by chance, and masking it would
@@ -67,11 +68,11 @@ func (s Source) Validate() error {
 	case (s.File == "") == (s.Env == ""):
 		return fmt.Errorf("secret %s: needs either file, a file with the value, or env, an environment variable of tare's", s.Name)
 	case s.Env != "" && !variable.MatchString(s.Env):
-		return fmt.Errorf("env: %q is not a valid name of an environment variable: use letters, digits and _", s.Env)
+		return strictyaml.AtKey("env", "%q is not a valid name of an environment variable: use letters, digits and _", s.Env)
 	case s.As != "" && s.As != AsFile && s.As != "variable":
-		return fmt.Errorf("as: %q is not known: choose variable or file", s.As)
+		return strictyaml.AtKey("as", "%q is not known: choose variable or file", s.As)
 	case s.User != "" && s.As != AsFile:
-		return errors.New("user: owns the file of a secret, which needs as: file")
+		return strictyaml.AtKey("user", "owns the file of a secret, which needs as: file")
 	}
 	return nil
 }

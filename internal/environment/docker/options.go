@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 )
@@ -96,7 +97,7 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if o.Log == "" {
-		return fmt.Errorf("log: no driver is named: write none, or one that the engine has, such as json-file or local")
+		return strictyaml.AtKey("log", "no driver is named: write none, or one that the engine has, such as json-file or local")
 	}
 	if isRunsc(o.Runtime) && o.Network == "host" {
 		return ErrHostNetwork
@@ -105,7 +106,7 @@ func (o *Options) Validate() error {
 }
 
 // ErrHostNetwork is why an option is refused: runsc under Docker cannot use the network namespace of the host.
-var ErrHostNetwork = fmt.Errorf("network: host does not work with gVisor under Docker: runsc cannot run its own network in the host's network namespace, and what it started stays behind; use network: bridge, or kind: gvisor with engine: direct")
+var ErrHostNetwork = strictyaml.AtKey("network", "host does not work with gVisor under Docker: runsc cannot run its own network in the host's network namespace, and what it started stays behind; use network: bridge, or kind: gvisor with engine: direct")
 
 // isRunsc says whether a runtime of an engine is gVisor, by its name: runsc,
 // runsc-kvm, io.containerd.runsc.v1.
@@ -115,7 +116,7 @@ func isRunsc(runtime string) bool { return strings.Contains(runtime, "runsc") }
 func ValidSocket(host string) error {
 	path, ok := strings.CutPrefix(host, "unix://")
 	if !ok || !strings.HasPrefix(path, "/") {
-		return fmt.Errorf("socket: %q is not a socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)
+		return strictyaml.AtKey("socket", "%q is not a socket of this machine: write unix:///var/run/docker.sock; an engine elsewhere cannot mount the agent from here", host)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	wire "github.com/moby/moby/api/types/network"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/usage"
 )
 
@@ -24,21 +24,21 @@ func (o *Options) ports() (list []wire.Port, err error) {
 	var wrong []error
 	for _, text := range o.Ports {
 		if n := outOfRange(text); n != "" {
-			wrong = append(wrong, fmt.Errorf("ports: %s is not a port: the range is 1 to 65535", n))
+			wrong = append(wrong, strictyaml.AtKey("ports", "%s is not a port: the range is 1 to 65535", n))
 			continue
 		}
 		some, err := wire.ParsePortRange(text)
 		if err != nil || some.Proto() != wire.TCP {
-			wrong = append(wrong, fmt.Errorf("ports: %q is not a TCP port: write 13379, or 7000-7010 for several", text))
+			wrong = append(wrong, strictyaml.AtKey("ports", "%q is not a TCP port: write 13379, or 7000-7010 for several", text))
 			continue
 		}
 		for port := range some.All() {
 			if slices.Contains(list, port) {
-				wrong = append(wrong, fmt.Errorf("ports: %d is listed twice", port.Num()))
+				wrong = append(wrong, strictyaml.AtKey("ports", "%d is listed twice", port.Num()))
 				continue
 			}
 			if list = append(list, port); len(list) > mostPorts {
-				return nil, fmt.Errorf("ports: more than %d, and an engine starts a process for each", mostPorts)
+				return nil, strictyaml.AtKey("ports", "more than %d, and an engine starts a process for each", mostPorts)
 			}
 		}
 	}
@@ -46,10 +46,10 @@ func (o *Options) ports() (list []wire.Port, err error) {
 		return nil, err
 	}
 	if o.Network == "publish" && len(list) == 0 {
-		return nil, errors.New("ports: network: publish needs the ports that the workload's servers listen at, such as ports: [13379]")
+		return nil, strictyaml.AtKey("ports", "network: publish needs the ports that the workload's servers listen at, such as ports: [13379]")
 	}
 	if o.Network != "publish" && len(list) > 0 {
-		return nil, fmt.Errorf("ports: only network: publish publishes them, and network is %s", o.Network)
+		return nil, strictyaml.AtKey("ports", "only network: publish publishes them, and network is %s", o.Network)
 	}
 	return list, nil
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tare/internal/base/bounded"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/microvm"
 	"tare/internal/environment/support/vmm"
@@ -66,21 +67,23 @@ const maxCPUs = 32
 // Validate returns all errors of the options.
 func (o *Options) Validate() error {
 	wrong := []error{o.Options.Validate(), environment.OneOf("cache", o.Cache, "unsafe", "writeback"), environment.OneOf("aio", o.AIO, "sync", "async")}
-	say := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
+	say := func(key, format string, values ...any) {
+		wrong = append(wrong, strictyaml.AtKey(key, format, values...))
+	}
 	if o.CPUs > maxCPUs {
-		say("cpus: %d: Firecracker supports at most %d", o.CPUs, maxCPUs)
+		say("cpus", "%d: Firecracker supports at most %d", o.CPUs, maxCPUs)
 	}
 	if o.SMT && o.CPUs > 1 && o.CPUs%2 != 0 {
-		say("cpus: %d is odd, and smt: true gives the guest two threads per core", o.CPUs)
+		say("cpus", "%d is odd, and smt: true gives the guest two threads per core", o.CPUs)
 	}
 	if o.BootTimer && o.Start == microvm.Snapshot {
-		say("boot_timer: a restored guest does not boot: set start: boot")
+		say("boot_timer", "a restored guest does not boot: set start: boot")
 	}
 	if o.Jailer != "" && o.Start == microvm.Snapshot {
-		say("jailer: a snapshot's memory cannot be shared with a chroot: set start: boot, or no jailer")
+		say("jailer", "a snapshot's memory cannot be shared with a chroot: set start: boot, or no jailer")
 	}
 	if o.Jailer != "" && o.JailUser <= 0 {
-		say("jail_user: %d: it must be a positive UID", o.JailUser)
+		say("jail_user", "%d: it must be a positive UID", o.JailUser)
 	}
 	return errors.Join(wrong...)
 }

@@ -3,6 +3,7 @@ package gvisor
 import (
 	"fmt"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/docker"
 )
@@ -61,13 +62,13 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
 	}
 	if o.Engine != "docker" && o.Binary == "" {
-		return fmt.Errorf("binary: name runsc's program, such as /usr/local/bin/runsc")
+		return strictyaml.AtKey("binary", "name runsc's program, such as /usr/local/bin/runsc")
 	}
 	if o.Engine == "direct" {
 		return nil
 	}
 	if o.Runtime == "" {
-		return fmt.Errorf("runtime: name the Docker runtime that is gVisor, such as runsc")
+		return strictyaml.AtKey("runtime", "name the Docker runtime that is gVisor, such as runsc")
 	}
 	return docker.ValidSocket(o.Socket)
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/hypervisor"
@@ -106,7 +107,7 @@ func (o *Options) validateAs() (wrong []error) {
 	for n := range given.NumField() {
 		key, _, _ := strings.Cut(given.Type().Field(n).Tag.Get("yaml"), ",")
 		if key != "" && !shared[key] && !reflect.DeepEqual(given.Field(n).Interface(), except.Field(n).Interface()) {
-			wrong = append(wrong, fmt.Errorf("%s: %s does not have it; remove it", key, of))
+			wrong = append(wrong, strictyaml.AtKey(key, "%s does not have it; remove it", of))
 		}
 	}
 	return wrong

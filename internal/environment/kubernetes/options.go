@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/vmi"
 	"tare/internal/environment/support/hypervisor"
@@ -94,11 +94,9 @@ const firstNodePort, lastNodePort = 30000, 32767
 // Validate returns every error in the options. Each begins with the key.
 func (o *Options) Validate() error {
 	var wrong []error
-	no := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
+	no := func(key, format string, a ...any) { wrong = append(wrong, strictyaml.AtKey(key, format, a...)) }
 	oneOf := func(key, value string, known ...string) {
-		if !slices.Contains(known, value) {
-			no("%s: %q is not known: choose one of %s", key, value, strings.Join(known, ", "))
-		}
+		wrong = append(wrong, environment.OneOf(key, value, known...))
 	}
 	oneOf("as", o.As, "pod", "vmi")
 	wrong = append(wrong, o.validateAs()...)
@@ -121,41 +119,41 @@ func (o *Options) Validate() error {
 		{"namespace", o.Namespace}, {"runtime_class", o.RuntimeClass}, {"priority_class", o.PriorityClass}, {"storage_class", o.StorageClass},
 	} {
 		if problems := validation.IsDNS1123Subdomain(n.name); n.name != "" && len(problems) > 0 {
-			no("%s: %q is not a name of an object: %s", n.key, n.name, problems[0])
+			no(n.key, "%q is not a name of an object: %s", n.name, problems[0])
 		}
 	}
 	for key, value := range o.NodeSelector {
 		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
-			no("node_selector: %s: %s is not a label: %s", key, value, problems[0])
+			no("node_selector", "%s: %s is not a label: %s", key, value, problems[0])
 		}
 	}
 	for _, t := range o.Tolerations {
 		if !slices.Contains([]string{"", "Equal", "Exists"}, t.Operator) {
-			no("tolerations: operator: %q is not known: choose Equal or Exists", t.Operator)
+			no("tolerations", "operator: %q is not known: choose Equal or Exists", t.Operator)
 		}
 		if !slices.Contains([]string{"", "NoSchedule", "PreferNoSchedule", "NoExecute"}, t.Effect) {
-			no("tolerations: effect: %q is not known: choose NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
+			no("tolerations", "effect: %q is not known: choose NoSchedule, PreferNoSchedule or NoExecute", t.Effect)
 		}
 		if t.Key == "" && t.Operator != "Exists" {
-			no("tolerations: one without a key tolerates all taints: it needs operator: Exists")
+			no("tolerations", "one without a key tolerates all taints: it needs operator: Exists")
 		}
 	}
 	wrong = append(wrong, o.validatePorts(), o.validateStorage())
 	if o.Network == "host" && o.Service != "pod" {
-		no("service: a pod with network: host has the addresses of its node: use service: pod")
+		no("service", "a pod with network: host has the addresses of its node: use service: pod")
 	}
 	if o.User != nil && *o.User < 0 {
-		no("run_as_user: must not be negative")
+		no("run_as_user", "must not be negative")
 	}
 	if o.Image == "" && len(o.Images) == 0 && o.Pull != "" && o.Pull != "never" {
-		no("pull: %s needs image or images: the names by which the nodes pull them", o.Pull)
+		no("pull", "%s needs image or images: the names by which the nodes pull them", o.Pull)
 	}
 	if o.Image != "" && len(o.Images) > 0 {
-		no("image: images names each image: remove image")
+		no("image", "images names each image: remove image")
 	}
 	for reference, name := range o.Images {
 		if name == "" {
-			no("images: %s has no name: write the one by which the nodes have or pull it", reference)
+			no("images", "%s has no name: write the one by which the nodes have or pull it", reference)
 		}
 	}
 	return errors.Join(wrong...)
@@ -167,19 +165,19 @@ func (o *Options) validatePorts() error {
 	for _, port := range o.Ports {
 		switch {
 		case port < 1 || port > 65535:
-			wrong = append(wrong, fmt.Errorf("ports: %d is not a port: the range is 1 to 65535", port))
+			wrong = append(wrong, strictyaml.AtKey("ports", "%d is not a port: the range is 1 to 65535", port))
 		case seen[port]:
-			wrong = append(wrong, fmt.Errorf("ports: %d is listed twice", port))
+			wrong = append(wrong, strictyaml.AtKey("ports", "%d is listed twice", port))
 		case o.Service == "node_port" && (port < firstNodePort || port > lastNodePort):
-			wrong = append(wrong, fmt.Errorf("ports: %d cannot be a NodePort: the range is %d to %d; the workload's servers listen at the same port", port, firstNodePort, lastNodePort))
+			wrong = append(wrong, strictyaml.AtKey("ports", "%d cannot be a NodePort: the range is %d to %d; the workload's servers listen at the same port", port, firstNodePort, lastNodePort))
 		}
 		seen[port] = true
 	}
 	switch {
 	case o.Service == "pod" && len(o.Ports) > 0:
-		wrong = append(wrong, errors.New("ports: all ports of a pod's IP are reached: only service: cluster_ip and node_port list them"))
+		wrong = append(wrong, strictyaml.AtKey("ports", "all ports of a pod's IP are reached: only service: cluster_ip and node_port list them"))
 	case (o.Service == "cluster_ip" || o.Service == "node_port") && len(o.Ports) == 0:
-		wrong = append(wrong, fmt.Errorf("ports: service: %s needs the ports that the workload's servers listen at, such as ports: [30379]", o.Service))
+		wrong = append(wrong, strictyaml.AtKey("ports", "service: %s needs the ports that the workload's servers listen at, such as ports: [30379]", o.Service))
 	}
 	return errors.Join(wrong...)
 }
@@ -187,7 +185,7 @@ func (o *Options) validatePorts() error {
 func (o *Options) validateStorage() error {
 	switch {
 	case o.Data == "pvc" && o.StorageSize <= 0:
-		return errors.New("storage_size: data: pvc needs the size to claim, such as storage_size: 10GiB")
+		return strictyaml.AtKey("storage_size", "data: pvc needs the size to claim, such as storage_size: 10GiB")
 	case o.Data != "pvc" && (o.StorageClass != "" || o.StorageSize != 0):
 		return fmt.Errorf("storage_class, storage_size: only data: pvc claims storage, and data is %s", o.Data)
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
 	"tare/internal/environment/remote"
@@ -338,7 +339,7 @@ func (o *Options) Validate() error {
 		return err
 	}
 	if o.Home != "" && !strings.HasPrefix(o.Home, "/") {
-		return fmt.Errorf("home: %q is not an absolute path", o.Home)
+		return strictyaml.AtKey("home", "%q is not an absolute path", o.Home)
 	}
 	return nil
 }

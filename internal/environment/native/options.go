@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/blockdevice"
@@ -98,10 +99,10 @@ func (o *Options) Validate() error {
 		wrong = append(wrong, err)
 	}
 	if o.RootFS == "host" && o.Root == "overlay" {
-		wrong = append(wrong, errors.New("root: overlay is for the image's root file system: with rootfs: host the root is the host's own"))
+		wrong = append(wrong, strictyaml.AtKey("root", "overlay is for the image's root file system: with rootfs: host the root is the host's own"))
 	}
 	if o.Data == "overlay" && o.Root != "overlay" {
-		wrong = append(wrong, errors.New("data: overlay is part of the root's overlay: set root: overlay too"))
+		wrong = append(wrong, strictyaml.AtKey("data", "overlay is part of the root's overlay: set root: overlay too"))
 	}
 	return errors.Join(wrong...)
 }

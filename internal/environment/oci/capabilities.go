@@ -1,10 +1,10 @@
 package oci
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/linux/capability"
 )
 
@@ -34,7 +34,7 @@ func CapabilitiesOf(option string, held []string) ([]string, error) {
 				full = "CAP_" + full
 			}
 			if !slices.Contains(known, full) {
-				return nil, fmt.Errorf("capabilities: %q is neither default, all nor none, and %s is not a capability: write a list such as chown,setuid", option, full)
+				return nil, strictyaml.AtKey("capabilities", "%q is neither default, all nor none, and %s is not a capability: write a list such as chown,setuid", option, full)
 			}
 			asked = append(asked, full)
 		}

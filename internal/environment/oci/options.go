@@ -1,10 +1,10 @@
 package oci
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 )
@@ -115,13 +115,13 @@ func (o *Options) gvisor() bool { return o.family() == "runsc" }
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
 	if o.Runtime == "" {
-		return fmt.Errorf("runtime: name an OCI runtime's program, such as runc, crun or /usr/local/bin/runsc")
+		return strictyaml.AtKey("runtime", "name an OCI runtime's program, such as runc, crun or /usr/local/bin/runsc")
 	}
 	if !o.gvisor() && o.Platform != "" {
-		return fmt.Errorf("platform: only gVisor has platforms, and the runtime is %s", o.Runtime)
+		return strictyaml.AtKey("platform", "only gVisor has platforms, and the runtime is %s", o.Runtime)
 	}
 	if !o.gvisor() && o.Gvisor != defaultGvisor {
-		return fmt.Errorf("gvisor: only gVisor has these parts, and the runtime is %s", o.Runtime)
+		return strictyaml.AtKey("gvisor", "only gVisor has these parts, and the runtime is %s", o.Runtime)
 	}
 	for _, err := range []error{
 		environment.OneOf("platform", o.Platform, "", "systrap", "ptrace", "kvm"),
@@ -135,18 +135,18 @@ func (o *Options) Validate() error {
 		}
 	}
 	if o.Seccomp != "default" && o.Seccomp != "unconfined" && !filepath.IsAbs(o.Seccomp) {
-		return fmt.Errorf("seccomp: %q is neither default nor unconfined nor the absolute path of a profile", o.Seccomp)
+		return strictyaml.AtKey("seccomp", "%q is neither default nor unconfined nor the absolute path of a profile", o.Seccomp)
 	}
 	if _, err := CapabilitiesOf(o.Capabilities, nil); err != nil {
 		return err
 	}
 	switch {
 	case o.Data == "overlay" && o.Root != "overlay":
-		return fmt.Errorf("data: overlay is in the overlay of the root, and root: %s has none: use data: bind", o.Root)
+		return strictyaml.AtKey("data", "overlay is in the overlay of the root, and root: %s has none: use data: bind", o.Root)
 	case !o.Namespaces.Mount && o.Masked:
-		return fmt.Errorf("masked: needs a mount namespace: with namespaces: {mount: false} set masked: false")
+		return strictyaml.AtKey("masked", "needs a mount namespace: with namespaces: {mount: false} set masked: false")
 	case !o.Namespaces.Mount && o.Namespaces.User:
-		return fmt.Errorf("namespaces: user: true needs mount: true")
+		return strictyaml.AtKey("namespaces", "user: true needs mount: true")
 	}
 	return nil
 }

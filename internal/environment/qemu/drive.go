@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 	"tare/internal/environment/support/vmm"
@@ -59,7 +60,7 @@ func (o *Options) validateDrives() (wrong []error) {
 	for _, d := range o.drives() {
 		if d.form == deviceForm {
 			if err := blockdevice.Valid(d.path); err != nil {
-				wrong = append(wrong, fmt.Errorf("%s_disk: %w", d.id, err))
+				wrong = append(wrong, strictyaml.AtKey(d.id+"_disk", "%w", err))
 			}
 		}
 		if d.aio == "native" && d.cache != "none" && d.cache != "directsync" {
@@ -67,11 +68,11 @@ func (o *Options) validateDrives() (wrong []error) {
 			if o.AIO != "native" {
 				key = d.id + "_aio"
 			}
-			wrong = append(wrong, fmt.Errorf("%s: native needs O_DIRECT: set cache: none or directsync instead of %s for the %s disk", key, d.cache, d.id))
+			wrong = append(wrong, strictyaml.AtKey(key, "native needs O_DIRECT: set cache: none or directsync instead of %s for the %s disk", d.cache, d.id))
 		}
 	}
 	if o.RootDisk == o.DataDisk && form(o.RootDisk) == deviceForm {
-		wrong = append(wrong, fmt.Errorf("data_disk: %s is already the root disk", o.DataDisk))
+		wrong = append(wrong, strictyaml.AtKey("data_disk", "%s is already the root disk", o.DataDisk))
 	}
 	return wrong
 }

@@ -2,11 +2,11 @@ package qemu
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 )
@@ -79,7 +79,7 @@ func (o *Options) Validate() error {
 	one("data_disk", form(o.DataDisk), "raw", "qcow2", deviceForm)
 	one("disk_device", o.DiskDevice, virtioDisk, nvmeDisk)
 	if o.DiskDevice == nvmeDisk && o.Machine == "microvm" {
-		wrong = append(wrong, fmt.Errorf("disk_device: nvme is a PCI device, and machine: microvm has no PCI: set machine: q35"))
+		wrong = append(wrong, strictyaml.AtKey("disk_device", "nvme is a PCI device, and machine: microvm has no PCI: set machine: q35"))
 	}
 	one("root_cache", o.RootCache, "", "writeback", "none", "directsync", "unsafe")
 	one("root_aio", o.RootAIO, "", "threads", "io_uring", "native")
@@ -89,7 +89,7 @@ func (o *Options) Validate() error {
 	wrong = append(wrong, o.validateDrives()...)
 	wrong = append(wrong, vmm.ValidSizes(o.CPUs, o.Memory, o.Data, o.StartTimeout))
 	if strings.ContainsAny(o.Model, " \t\n") {
-		wrong = append(wrong, fmt.Errorf("model: %q contains a space: see qemu-system-x86_64 -cpu help", o.Model))
+		wrong = append(wrong, strictyaml.AtKey("model", "%q contains a space: see qemu-system-x86_64 -cpu help", o.Model))
 	}
 	return errors.Join(wrong...)
 }

@@ -1,11 +1,11 @@
 package virtualbox
 
 import (
-	"fmt"
 	"os/user"
 	"path/filepath"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 )
@@ -42,28 +42,28 @@ func (o *Options) Validate() error {
 	wrong := []error{environment.OneOf("network", o.Network, nat, hostonly, bridged)}
 	switch {
 	case o.Network == nat && o.Adapter != "":
-		wrong = append(wrong, fmt.Errorf("adapter: not used with network: nat"))
+		wrong = append(wrong, strictyaml.AtKey("adapter", "not used with network: nat"))
 	case o.Network == hostonly && o.Adapter == "":
-		wrong = append(wrong, fmt.Errorf("adapter: network: hostonly needs an interface of the host, such as vboxnet0; `VBoxManage list hostonlyifs` lists them"))
+		wrong = append(wrong, strictyaml.AtKey("adapter", "network: hostonly needs an interface of the host, such as vboxnet0; `VBoxManage list hostonlyifs` lists them"))
 	case o.Network == bridged && o.Adapter == "":
-		wrong = append(wrong, fmt.Errorf("adapter: network: bridged needs an interface of the host, such as eth0; `VBoxManage list bridgedifs` lists them"))
+		wrong = append(wrong, strictyaml.AtKey("adapter", "network: bridged needs an interface of the host, such as eth0; `VBoxManage list bridgedifs` lists them"))
 	}
 	if strings.HasPrefix(o.Adapter, "-") {
-		wrong = append(wrong, fmt.Errorf("adapter: %q is not a valid interface name", o.Adapter))
+		wrong = append(wrong, strictyaml.AtKey("adapter", "%q is not a valid interface name", o.Adapter))
 	}
 	if o.Folder != "" && !filepath.IsAbs(o.Folder) {
-		wrong = append(wrong, fmt.Errorf("folder: %q is not an absolute path", o.Folder))
+		wrong = append(wrong, strictyaml.AtKey("folder", "%q is not an absolute path", o.Folder))
 	}
 	if o.Folder != "" && o.Mode != hypervisor.Linked && o.Mode != hypervisor.Clone {
-		wrong = append(wrong, fmt.Errorf("folder: not used with mode: %s, which makes no clone", o.Mode))
+		wrong = append(wrong, strictyaml.AtKey("folder", "not used with mode: %s, which makes no clone", o.Mode))
 	}
 	if o.RunAs != "" {
 		if _, err := user.Lookup(o.RunAs); err != nil {
-			wrong = append(wrong, fmt.Errorf("run_as: %w", err))
+			wrong = append(wrong, strictyaml.AtKey("run_as", "%w", err))
 		}
 	}
 	if o.Program == "" {
-		wrong = append(wrong, fmt.Errorf("program: empty; the default is VBoxManage"))
+		wrong = append(wrong, strictyaml.AtKey("program", "empty; the default is VBoxManage"))
 	}
 	return hypervisor.Validate(&o.Options, wrong...)
 }

@@ -1,12 +1,11 @@
 package vsphere
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment/support/hypervisor"
 )
 
@@ -51,21 +50,21 @@ func defaults() *Options {
 // contain a password.
 func (o *Options) Validate() error {
 	var wrong []error
-	no := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
+	no := func(key, format string, a ...any) { wrong = append(wrong, strictyaml.AtKey(key, format, a...)) }
 	if _, err := o.address(); err != nil {
 		wrong = append(wrong, err)
 	}
 	if o.Account == "" {
-		no("account: missing; name the account to log in with")
+		no("account", "missing; name the account to log in with")
 	}
 	if o.PasswordEnv == "" && o.PasswordFile == "" {
-		no("password_env: missing; name the environment variable with the password, or a file with password_file")
+		no("password_env", "missing; name the environment variable with the password, or a file with password_file")
 	}
 	if strings.ContainsAny(o.PasswordEnv, "= \t\n") {
-		no("password_env: not a valid name of an environment variable")
+		no("password_env", "not a valid name of an environment variable")
 	}
 	if o.Insecure && o.CAFile != "" {
-		no("insecure: accepts any certificate, so ca_file has no effect; remove one of them")
+		no("insecure", "accepts any certificate, so ca_file has no effect; remove one of them")
 	}
 	return hypervisor.Validate(&o.Options, wrong...)
 }
@@ -75,13 +74,13 @@ func (a Access) address() (*url.URL, error) {
 	u, err := url.Parse(a.URL)
 	switch {
 	case a.URL == "":
-		return nil, errors.New("url: missing; for example https://vcenter.example.org")
+		return nil, strictyaml.AtKey("url", "missing; for example https://vcenter.example.org")
 	case err != nil:
-		return nil, errors.New("url: not a valid URL; for example https://vcenter.example.org")
+		return nil, strictyaml.AtKey("url", "not a valid URL; for example https://vcenter.example.org")
 	case u.User != nil:
-		return nil, errors.New("url: contains a user or a password; use account, and password_env or password_file")
+		return nil, strictyaml.AtKey("url", "contains a user or a password; use account, and password_env or password_file")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, fmt.Errorf("url: %q is not of the form https://SERVER", a.URL)
+		return nil, strictyaml.AtKey("url", "%q is not of the form https://SERVER", a.URL)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/sdk"
@@ -94,13 +93,13 @@ func (a Access) password() (string, error) {
 	if a.PasswordFile != "" {
 		text, err := os.ReadFile(a.PasswordFile)
 		if err != nil {
-			return "", fmt.Errorf("password_file: %w", err)
+			return "", strictyaml.AtKey("password_file", "%w", err)
 		}
 		return strings.TrimRight(string(text), "\r\n"), nil
 	}
 	password, set := os.LookupEnv(a.PasswordEnv)
 	if !set {
-		return "", fmt.Errorf("password_env: the environment variable %s, with the password of %s at %s, is not set", a.PasswordEnv, a.Account, a.URL)
+		return "", strictyaml.AtKey("password_env", "the environment variable %s, with the password of %s at %s, is not set", a.PasswordEnv, a.Account, a.URL)
 	}
 	return password, nil
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
 	"tare/internal/image"
@@ -42,7 +43,7 @@ func Defaults() Options { return Options{Percent: 5} }
 // Validate returns the error in the options.
 func (o *Options) Validate() error {
 	if o.Percent < 0 || o.Percent > 1000 {
-		return fmt.Errorf("percent: %v is not between 0 and 1000", o.Percent)
+		return strictyaml.AtKey("percent", "%v is not between 0 and 1000", o.Percent)
 	}
 	return nil
 }

@@ -2,12 +2,12 @@ package cost
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/usage"
 )
 
@@ -69,12 +69,12 @@ var currency = regexp.MustCompile(`^\p{L}{1,12}$|^\p{Sc}$`)
 func (p *Price) Validate() error {
 	var wrong []error
 	if !currency.MatchString(p.Currency) {
-		wrong = append(wrong, fmt.Errorf("currency: must be a word such as EUR, not %q", p.Currency))
+		wrong = append(wrong, strictyaml.AtKey("currency", "must be a word such as EUR, not %q", p.Currency))
 	}
 	any := false
 	for _, part := range p.parts() {
 		if part.price < 0 || math.IsInf(part.price, 0) || math.IsNaN(part.price) {
-			wrong = append(wrong, fmt.Errorf("%s: must not be negative", part.key))
+			wrong = append(wrong, strictyaml.AtKey(part.key, "must not be negative"))
 		}
 		any = any || part.price != 0
 	}

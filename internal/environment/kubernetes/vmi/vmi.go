@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/hypervisor"
 	"tare/internal/host/cleanup"
@@ -36,8 +37,8 @@ import (
 const name = "kubevirt"
 
 var (
-	errClone   = errors.New("mode: clone is not supported on KubeVirt, which copies disks only with snapshots of the storage or CDI: use linked, whose writes are discarded, or start")
-	errRestore = errors.New("mode: restore is not supported on KubeVirt, which reverts VMs only with snapshots of the storage: use linked, whose writes are discarded, or start")
+	errClone   = strictyaml.AtKey("mode", "clone is not supported on KubeVirt, which copies disks only with snapshots of the storage or CDI: use linked, whose writes are discarded, or start")
+	errRestore = strictyaml.AtKey("mode", "restore is not supported on KubeVirt, which reverts VMs only with snapshots of the storage: use linked, whose writes are discarded, or start")
 )
 
 // Validate returns every error in the options of a VM.
@@ -50,7 +51,7 @@ func Validate(o *hypervisor.Options) error {
 		own = append(own, errRestore)
 	}
 	if o.Snapshot != "" {
-		own = append(own, errors.New("snapshot: a VirtualMachine of KubeVirt has one state, that of its disks: remove snapshot"))
+		own = append(own, strictyaml.AtKey("snapshot", "a VirtualMachine of KubeVirt has one state, that of its disks: remove snapshot"))
 	}
 	return hypervisor.Validate(o, own...)
 }

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 )
 
@@ -55,7 +56,7 @@ func ValidOption(key, value string, known ...string) error {
 		return environment.OneOf(key, value, append(known, "/dev/...")...)
 	}
 	if err := Valid(value); err != nil {
-		return fmt.Errorf("%s: %w", key, err)
+		return strictyaml.AtKey(key, "%w", err)
 	}
 	return nil
 }

@@ -4,13 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 )
 
@@ -66,52 +66,52 @@ var plain = regexp.MustCompile(`^[^\s,*?!#"'\\-][^\s,*?!"'\\]*$`)
 
 // Wrong returns every error in the options.
 func (o *Options) Wrong() (wrong []error) {
-	no := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
+	no := func(key, format string, a ...any) { wrong = append(wrong, strictyaml.AtKey(key, format, a...)) }
 	if o.Template == "" {
-		no("template: missing; name the virtual machine to start from")
+		no("template", "missing; name the virtual machine to start from")
 	} else if strings.HasPrefix(o.Template, "-") || strings.ContainsAny(o.Template, "\n\r\x00") {
-		no("template: %q is not a valid name of a virtual machine", o.Template)
+		no("template", "%q is not a valid name of a virtual machine", o.Template)
 	}
 	if strings.HasPrefix(o.Snapshot, "-") || strings.ContainsAny(o.Snapshot, "\n\r\x00") {
-		no("snapshot: %q is not a valid name of a snapshot", o.Snapshot)
+		no("snapshot", "%q is not a valid name of a snapshot", o.Snapshot)
 	}
 	wrong = append(wrong, environment.OneOf("mode", o.Mode, Linked, Clone, Restore, Start), environment.OneOf("rootfs", o.RootFS, "image", "host"))
 	if o.Mode == Start {
 		if o.Snapshot != "" {
-			no("snapshot: mode: start uses the VM in its current state; use mode: restore to revert it to a snapshot")
+			no("snapshot", "mode: start uses the VM in its current state; use mode: restore to revert it to a snapshot")
 		}
 		if o.CPUs != 0 {
-			no("cpus: mode: start does not change the VM")
+			no("cpus", "mode: start does not change the VM")
 		}
 		if o.Memory != 0 {
-			no("memory: mode: start does not change the VM")
+			no("memory", "mode: start does not change the VM")
 		}
 	}
 	if o.CPUs < 0 || o.CPUs > 255 {
-		no("cpus: %d is not between 1 and 255", o.CPUs)
+		no("cpus", "%d is not between 1 and 255", o.CPUs)
 	}
 	if o.Memory != 0 && o.Memory < leastMemory {
-		no("memory: %s is too little for a guest: at least %s", o.Memory, leastMemory)
+		no("memory", "%s is too little for a guest: at least %s", o.Memory, leastMemory)
 	}
 	if o.User == "" || strings.ContainsAny(o.User, "@: \t\n") {
-		no("user: %q is not a valid user name", o.User)
+		no("user", "%q is not a valid user name", o.User)
 	}
 	if o.Port < 1 || o.Port > 65535 {
-		no("port: %d is not between 1 and 65535", o.Port)
+		no("port", "%d is not between 1 and 65535", o.Port)
 	}
 	if o.HostKey != "" {
 		if o.KnownHosts != "" {
-			no("host_key: cannot be combined with known_hosts; remove one of them")
+			no("host_key", "cannot be combined with known_hosts; remove one of them")
 		}
 		if !isPublicKey(o.HostKey) {
-			no("host_key: %q is not a public key: copy the line of the guest's /etc/ssh/ssh_host_ed25519_key.pub", o.HostKey)
+			no("host_key", "%q is not a public key: copy the line of the guest's /etc/ssh/ssh_host_ed25519_key.pub", o.HostKey)
 		}
 	}
 	if alias := o.KeyAlias; alias != "" && !plain.MatchString(alias) {
-		no("key_alias: %q is not valid in a known_hosts file", alias)
+		no("key_alias", "%q is not valid in a known_hosts file", alias)
 	}
 	if o.StartTimeout <= 0 {
-		no("start_timeout: %v is not positive", o.StartTimeout)
+		no("start_timeout", "%v is not positive", o.StartTimeout)
 	}
 	return wrong
 }

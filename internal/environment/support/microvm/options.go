@@ -2,12 +2,12 @@ package microvm
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 )
@@ -67,26 +67,28 @@ func (o *Options) Validate() error {
 		environment.OneOf("network", o.Network, "none", "tap", "nat"),
 		vmm.ValidSizes(o.CPUs, o.Memory, o.Data, o.StartTimeout),
 	}
-	say := func(format string, values ...any) { wrong = append(wrong, fmt.Errorf(format, values...)) }
+	say := func(key, format string, values ...any) {
+		wrong = append(wrong, strictyaml.AtKey(key, format, values...))
+	}
 	if o.Program == "" || strings.ContainsAny(o.Program, "\n") {
-		say("program: %q is not a program", o.Program)
+		say("program", "%q is not a program", o.Program)
 	}
 	if o.Memory%quantity.MiB != 0 {
-		say("memory: %s: it must be whole MiB", o.Memory)
+		say("memory", "%s: it must be whole MiB", o.Memory)
 	}
 	for _, limit := range []struct {
 		key   string
 		value int64
 	}{{"disk_bandwidth", int64(o.DiskBandwidth)}, {"disk_ops", int64(o.DiskOps)}, {"net_bandwidth", int64(o.NetBandwidth)}, {"net_ops", int64(o.NetOps)}} {
 		if limit.value < 0 {
-			say("%s: %d is negative", limit.key, limit.value)
+			say(limit.key, "%d is negative", limit.value)
 		}
 	}
 	if o.Start == Snapshot && o.Network != "none" {
-		say("start: snapshot: a restored guest has the network card and address of the snapshot: set network: none instead of %s", o.Network)
+		say("start", "snapshot: a restored guest has the network card and address of the snapshot: set network: none instead of %s", o.Network)
 	}
 	if o.Start == Snapshot && o.Root != "overlay" {
-		say("start: snapshot: the snapshot's root disk would be copied too: set root: overlay instead of %s", o.Root)
+		say("start", "snapshot: the snapshot's root disk would be copied too: set root: overlay instead of %s", o.Root)
 	}
 	return errors.Join(wrong...)
 }

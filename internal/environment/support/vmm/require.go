@@ -3,12 +3,12 @@ package vmm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"runtime"
 	"time"
 
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 )
 
@@ -37,16 +37,16 @@ const (
 func ValidSizes(cpus int, memory, data quantity.Bytes, startTimeout time.Duration) error {
 	var wrong []error
 	if memory != 0 && memory < MinMemory {
-		wrong = append(wrong, fmt.Errorf("memory: %s is too small to boot a kernel: at least %s", memory, MinMemory))
+		wrong = append(wrong, strictyaml.AtKey("memory", "%s is too small to boot a kernel: at least %s", memory, MinMemory))
 	}
 	if data < MinData {
-		wrong = append(wrong, fmt.Errorf("data: %s is too small for a file system: at least %s", data, MinData))
+		wrong = append(wrong, strictyaml.AtKey("data", "%s is too small for a file system: at least %s", data, MinData))
 	}
 	if cpus < 0 || cpus > 255 {
-		wrong = append(wrong, fmt.Errorf("cpus: %d is not between 1 and 255", cpus))
+		wrong = append(wrong, strictyaml.AtKey("cpus", "%d is not between 1 and 255", cpus))
 	}
 	if startTimeout <= 0 {
-		wrong = append(wrong, fmt.Errorf("start_timeout: %v is not positive", startTimeout))
+		wrong = append(wrong, strictyaml.AtKey("start_timeout", "%v is not positive", startTimeout))
 	}
 	return errors.Join(wrong...)
 }
