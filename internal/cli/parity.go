@@ -49,7 +49,7 @@ Exit status:
   tare parity quick-20261121-014500 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			r, err := fingerprinted(command.Context(), app, args[0], over, workloads)
+			r, unobserved, err := fingerprinted(command.Context(), app, args[0], over, workloads)
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ Exit status:
 					return &ExitError{Status: ExitConfounded, Err: err}
 				}
 			}
-			return incomplete(r, compared, over.Only)
+			return incomplete(r, unobserved, compared, over.Only)
 		},
 	}
 	flags := command.Flags()
@@ -93,52 +93,52 @@ Exit status:
 }
 
 // fingerprinted is a run with fingerprints: an existing one, or one of a study that
-// takes only fingerprints.
-func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (*rundir.Run, error) {
+// takes only fingerprints, with the environments that have none under some workload.
+func fingerprinted(ctx context.Context, app *App, name string, over study.Overrides, workloads []string) (r *rundir.Run, unobserved []string, err error) {
 	if directory, err := app.find(name); err == nil || archive.Is(name) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r, err := openRun(app, directory)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if over.Scale != "" {
-			return nil, badInput("--scale %s: %s is a run, whose scale is fixed; use --scale with `tare parity STUDY`", over.Scale, name)
+			return nil, nil, badInput("--scale %s: %s is a run, whose scale is fixed; use --scale with `tare parity STUDY`", over.Scale, name)
 		}
 		if err := r.Plan.Knows(slices.Concat(over.Only, workloads)); err != nil {
-			return nil, badInput("%w", err)
+			return nil, nil, badInput("%w", err)
 		}
 		if len(r.Fingerprints) == 0 {
-			return nil, badInput("%s has no fingerprints: it was imported, or made by a version without them; `tare parity STUDY` takes them", name)
+			return nil, nil, badInput("%s has no fingerprints: it was imported, or made by a version without them; `tare parity STUDY` takes them", name)
 		}
-		return r, nil
+		return r, nil, nil
 	}
 	over.Only = slices.Concat(over.Only, workloads)
 	plan, err := resolve(name, over)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return take(ctx, app, plan)
 }
 
 // take takes the fingerprints of a plan and shows its progress on stderr.
-func take(ctx context.Context, app *App, plan *study.Plan) (*rundir.Run, error) {
+func take(ctx context.Context, app *App, plan *study.Plan) (r *rundir.Run, unobserved []string, err error) {
 	o := app.runOptions(plan)
 	if err := run.Check(o); err != nil {
-		return nil, inputError(err)
+		return nil, nil, inputError(err)
 	}
 	if err := app.alone(ctx, plan.Name); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	display := displayFlags{}.display(app)
 	o.Events = display.Event
-	r, err := run.Fingerprints(ctx, o)
+	r, unobserved, err = run.Fingerprints(ctx, o)
 	display.Close()
 	if ctx.Err() != nil {
-		return nil, &ExitError{Status: ExitInterrupted, Err: errors.New("interrupted; nothing was measured")}
+		return nil, nil, &ExitError{Status: ExitInterrupted, Err: errors.New("interrupted; nothing was measured")}
 	}
-	return r, inputError(err)
+	return r, unobserved, inputError(err)
 }
 
 // refuseUnfair takes fingerprints before a run, and refuses the run if a confound
@@ -152,7 +152,7 @@ func refuseUnfair(ctx context.Context, app *App, o run.Options) error {
 		}
 		plan = r.Plan
 	}
-	r, err := take(ctx, app, plan)
+	r, unobserved, err := take(ctx, app, plan)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func refuseUnfair(ctx context.Context, app *App, o run.Options) error {
 		fmt.Fprintf(app.Stdout, "%s\n", differences.Bytes())
 		return &ExitError{Status: ExitConfounded, Err: fmt.Errorf("%w; nothing was run: remove the confounds, or run without --strict", err)}
 	}
-	if err := run.Unobserved(r, compared); err != nil {
+	if err := run.Unobserved(r, unobserved, compared); err != nil {
 		return &ExitError{Status: ExitSomeFailed, Err: err}
 	}
 	return nil
@@ -173,8 +173,8 @@ func refuseUnfair(ctx context.Context, app *App, o run.Options) error {
 
 // incomplete is the error of a comparison that lacks environments: those without
 // a fingerprint, and those that do not work here.
-func incomplete(r *rundir.Run, compared []parity.Comparison, only []string) error {
-	err := run.Unobserved(r, compared)
+func incomplete(r *rundir.Run, unobserved []string, compared []parity.Comparison, only []string) error {
+	err := run.Unobserved(r, unobserved, compared)
 	if names := run.Absent(r, only); err == nil && len(names) > 0 {
 		err = fmt.Errorf("not compared, since it does not work here: %s", strings.Join(names, "; "))
 	}

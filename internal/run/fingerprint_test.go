@@ -60,7 +60,7 @@ func TestARunHasAFingerprintOfEachEnvironmentWithEachWorkload(t *testing.T) {
 
 func TestFingerprintsMeasureNothingAndLeaveNothing(t *testing.T) {
 	began := wiredNetworks.Load()
-	r, err := Fingerprints(t.Context(), Options{Home: t.TempDir(), Plan: clusterPlan(t, "", "{a: {kind: wired}}")})
+	r, _, err := Fingerprints(t.Context(), Options{Home: t.TempDir(), Plan: clusterPlan(t, "", "{a: {kind: wired}}")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 // Fingerprints prepares a plan as a run does, starts each environment once with
 // each workload, and takes its fingerprint while the servers run; nothing is
 // measured. The run that it returns has no trials and no directory. A failure is
-// an event and a finding of the environment in the manifest.
-func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
+// an event, and its environment is among those that are unobserved.
+func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, unobserved []string, err error) {
 	err = within(ctx, o, func(o *cleanup.Owner) (string, error) { return o.Directory("fingerprints") }, func(e *execution) error {
 		img, err := e.prepare(ctx)
 		if err != nil {
@@ -31,19 +31,22 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, err error) {
 			nodes = []string{""}
 		}
 		for _, node := range nodes {
-			if err := e.fingerprintsOn(ctx, img, node); err != nil {
+			failed, err := e.fingerprintsOn(ctx, img, node)
+			if err != nil {
 				return err
 			}
+			unobserved = append(unobserved, failed...)
 		}
 		r = &e.run.Run
 		r.Directory = ""
 		return nil
 	})
-	return r, err
+	return r, unobserved, err
 }
 
-// fingerprintsOn takes the fingerprint of each environment with each workload on a node.
-func (e *execution) fingerprintsOn(ctx context.Context, img *image.Image, node string) (err error) {
+// fingerprintsOn takes the fingerprint of each environment with each workload on a node, and
+// names those that have none under some workload.
+func (e *execution) fingerprintsOn(ctx context.Context, img *image.Image, node string) (failed []string, err error) {
 	runner := e.runner(img, node, nil, nil, nil)
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	on := ""
@@ -55,16 +58,17 @@ func (e *execution) fingerprintsOn(ctx context.Context, img *image.Image, node s
 			e.say("fingerprint of %s with %s%s", name, w.Name, on)
 			f, err := runner.Fingerprint(ctx, subject.Cell{Environment: name, Workload: w.Name})
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return nil, ctx.Err()
 			}
 			if err != nil {
-				e.withoutFingerprint(name, fmt.Sprintf("no fingerprint with %s%s: %v", w.Name, on, err))
+				failed = append(failed, name)
+				e.events(Event{Kind: Skipped, Environment: name, Message: fmt.Sprintf("no fingerprint with %s%s: %v", w.Name, on, err)})
 				continue
 			}
 			e.run.Fingerprints = append(e.run.Fingerprints, f)
 		}
 	}
-	return nil
+	return failed, nil
 }
 
 // keepFingerprint stores a fingerprint, and says what the caller remarks on it.
@@ -78,26 +82,13 @@ func (e *execution) keepFingerprint(f parity.Fingerprint) error {
 	return nil
 }
 
-// withoutFingerprint writes down why an environment has no fingerprint.
-func (e *execution) withoutFingerprint(name, why string) {
-	facts := e.run.Manifest.Environments[name]
-	facts.Findings = append(facts.Findings, environment.Finding{State: environment.Missing, What: NoFingerprint, Reason: why})
-	e.run.Manifest.Environments[name] = facts
-	e.events(Event{Kind: Skipped, Environment: name, Message: why})
-}
-
-// NoFingerprint marks the finding of an environment whose fingerprint failed.
-const NoFingerprint = "a fingerprint"
-
 // Unobserved is an error that names the environments without a fingerprint under
 // some workload, which is then not compared; nil where all have one.
-func Unobserved(r *rundir.Run, compared []parity.Comparison) error {
+func Unobserved(r *rundir.Run, unobserved []string, compared []parity.Comparison) error {
 	var names []string
 	for _, e := range r.Plan.Environments {
-		for _, f := range r.Manifest.Environments[e.Name].Findings {
-			if f.What == NoFingerprint && !slices.Contains(names, e.Name) {
-				names = append(names, e.Name)
-			}
+		if slices.Contains(unobserved, e.Name) {
+			names = append(names, e.Name)
 		}
 	}
 	switch {
