@@ -3,7 +3,6 @@ package figures
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"tare/internal/attribution/analysis"
 	"tare/internal/report/model"
@@ -79,7 +78,7 @@ func ladder(v *model.Report, a analysis.Attribution) *picture {
 		}
 	}
 	p.axisTitle(label, column-right, p.height-4, "change against "+v.ShownName(a.From)+", "+a.Metric+", "+a.Better+" is better")
-	if slices.ContainsFunc(texts, func(text string) bool { return strings.HasSuffix(text, model.Mark) }) {
+	if slices.ContainsFunc(rows, func(s analysis.Share) bool { return model.ConfoundMark(&s.Contrast) != "" }) {
 		p.note(confounded)
 	}
 	return p

@@ -65,11 +65,10 @@ func (a changes) ticks(apart float64) (kept []float64) {
 
 // tickText is a log ratio without needless digits: −10%, ×20.
 func tickText(d float64) string {
-	text := model.Change(d)
-	if strings.HasPrefix(text, "×") {
-		return "×" + strconv.FormatFloat(math.Round(math.Exp(d)*100)/100, 'f', -1, 64)
+	if ratio := math.Exp(d); ratio >= 10 {
+		return "×" + strconv.FormatFloat(math.Round(ratio*100)/100, 'f', -1, 64)
 	}
-	return minus(strings.Replace(text, ".0%", "%", 1))
+	return minus(strings.Replace(model.Change(d), ".0%", "%", 1))
 }
 
 // minus puts true minus signs before figures.

@@ -44,6 +44,12 @@ func EstimateText(c *verdict.Contrast) string {
 	return Changes(c.Estimate, c.Low, c.High)[0]
 }
 
+// EstimateSize formats the estimate without its sign: 1 for more, -1 for less, 0 for a factor
+// and for no change.
+func EstimateSize(c *verdict.Contrast) (size string, sign int) {
+	return changeSize(c.Estimate, asFactors(c.Estimate, c.Low, c.High))
+}
+
 // IntervalText formats the interval, or the range, named so, if there are too few
 // blocks for an interval.
 func IntervalText(c *verdict.Contrast) string {

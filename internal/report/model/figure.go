@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -165,34 +166,42 @@ func Change(d float64) string { return Changes(d)[0] }
 // Changes prints ratios that belong together, such as an estimate and its interval, in one
 // notation: if one of them is ten times or more, all as factors.
 func Changes(all ...float64) []string {
-	factor := slices.ContainsFunc(all, func(d float64) bool { return math.Exp(d) >= 10 && !math.IsInf(d, 1) })
+	factor := asFactors(all...)
 	return lists.Map(all, func(d float64) string { return change(d, factor) })
 }
 
+// asFactors reports whether ratios that belong together are printed as factors.
+func asFactors(all ...float64) bool {
+	return slices.ContainsFunc(all, func(d float64) bool { return math.Exp(d) >= 10 && !math.IsInf(d, 1) })
+}
+
 func change(d float64, factor bool) string {
+	size, sign := changeSize(d, factor)
+	return map[int]string{-1: "-", 1: "+"}[sign] + size
+}
+
+// changeSize is a change without its sign, which a factor and what is rounded to 0 do not have.
+func changeSize(d float64, factor bool) (size string, sign int) {
 	switch ratio := math.Exp(d); {
 	case math.IsInf(d, 1):
-		return "∞"
+		return "∞", 0
 	case math.IsInf(d, -1):
-		return "-100%"
+		return "100%", -1
 	case math.IsNaN(d):
-		return Missing
+		return Missing, 0
 	case factor:
-		return "×" + Digits(ratio)
+		return "×" + Digits(ratio), 0
 	default:
-		p := (ratio - 1) * 100
-		places := 1
-		if math.Abs(p) >= 100 {
-			places = 0
+		p := math.Abs(ratio-1) * 100
+		switch {
+		case p < .05:
+			return "0.0%", 0
+		case p < 100:
+			size = strconv.FormatFloat(p, 'f', 1, 64) + "%"
+		default:
+			size = strconv.FormatFloat(p, 'f', 0, 64) + "%"
 		}
-		text := strconv.FormatFloat(p, 'f', places, 64)
-		if strings.Trim(text, "-0.") == "" {
-			return "0.0%"
-		}
-		if p > 0 {
-			text = "+" + text
-		}
-		return text + "%"
+		return size, cmp.Compare(d, 0)
 	}
 }
 

@@ -111,17 +111,12 @@ func costCell(m *model.Metric, e *model.Environment) measure {
 // costChange is a change of a cost: 4.0% more, 2.1% less, equivalent. In parentheses it is
 // no verdict.
 func costChange(c *verdict.Contrast) string {
-	size := model.EstimateText(c)
-	switch more, is := strings.CutPrefix(size, "+"); {
-	case c.Verdict == verdict.Equivalent:
+	switch c.Verdict {
+	case verdict.Equivalent:
 		return "equivalent"
-	case c.Verdict != verdict.Slower && c.Verdict != verdict.Faster:
-		return "(" + size + ")"
-	case is:
-		return more + " more"
+	case verdict.Slower, verdict.Faster:
+		size, sign := model.EstimateSize(c)
+		return size + map[int]string{1: " more", -1: " less"}[sign]
 	}
-	if less, is := strings.CutPrefix(size, "-"); is {
-		return less + " less"
-	}
-	return size // a factor
+	return "(" + model.EstimateText(c) + ")"
 }
