@@ -132,7 +132,7 @@ func (h *history) play(r *Run, p Past, t rundir.Trial) error {
 func ends(t rundir.Trial) Watching {
 	first, last := usage.Reading{}, usage.Reading{Seconds: t.HostSeconds}
 	for _, q := range usage.Quantities {
-		figure := ofUsage[q.Name](t.Usage)
+		figure := q.Total(t.Usage)
 		*q.Of(&last), *q.Of(&first) = figure, figure
 		if q.Kind == usage.Counter && figure.Missing == "" {
 			*q.Of(&first) = usage.Known(0)

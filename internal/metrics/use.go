@@ -116,7 +116,7 @@ func (r *Run) settle(t rundir.Trial) {
 	for i, q := range usage.Quantities {
 		sum := u.now(q)
 		if t.Usage != nil {
-			if f := ofUsage[q.Name](t.Usage); f.Missing == "" && f.Value >= sum.value {
+			if f := q.Total(t.Usage); f.Missing == "" && f.Value >= sum.value {
 				sum = total{f.Value, true}
 			}
 		}
@@ -142,7 +142,7 @@ func (r *Run) settle(t rundir.Trial) {
 func (r *Run) absent(c cell, u *usage.Usage) {
 	r.values.drop(Absent, c.node, c.Environment, c.Workload)
 	for _, q := range usage.Quantities {
-		if f := ofUsage[q.Name](u); f.Missing != "" {
+		if f := q.Total(u); f.Missing != "" {
 			r.values.set(Absent, 1, c.node, c.Environment, c.Workload, q.Name, f.Missing)
 		}
 	}
@@ -176,31 +176,4 @@ func (r *Run) around(c cell, u *usage.Usage) {
 		v.set(SamplerMax, e.PassMax, c.node, c.Environment)
 		v.add(SamplerLate, float64(e.Late), c.node, c.Environment)
 	}
-}
-
-// ofUsage maps a quantity to its field of a trial's usage: the total of a counter,
-// the mean of a gauge.
-var ofUsage = map[string]func(*usage.Usage) usage.Figure{
-	"cpu":              func(u *usage.Usage) usage.Figure { return u.CPU() },
-	"cpu_user":         func(u *usage.Usage) usage.Figure { return u.CPUUser },
-	"cpu_system":       func(u *usage.Usage) usage.Figure { return u.CPUSystem },
-	"cpu_throttled":    func(u *usage.Usage) usage.Figure { return u.CPUThrottled },
-	"memory":           func(u *usage.Usage) usage.Figure { return u.MemoryMean },
-	"cache":            func(u *usage.Usage) usage.Figure { return u.CacheMean },
-	"disk_read":        func(u *usage.Usage) usage.Figure { return u.DiskRead },
-	"disk_written":     func(u *usage.Usage) usage.Figure { return u.DiskWritten },
-	"disk_reads":       func(u *usage.Usage) usage.Figure { return u.DiskReads },
-	"disk_writes":      func(u *usage.Usage) usage.Figure { return u.DiskWrites },
-	"net_received":     func(u *usage.Usage) usage.Figure { return u.NetReceived },
-	"net_sent":         func(u *usage.Usage) usage.Figure { return u.NetSent },
-	"packets_received": func(u *usage.Usage) usage.Figure { return u.PacketsIn },
-	"packets_sent":     func(u *usage.Usage) usage.Figure { return u.PacketsOut },
-	"switches":         func(u *usage.Usage) usage.Figure { return u.Switches },
-	"minor_faults":     func(u *usage.Usage) usage.Figure { return u.MinorFaults },
-	"major_faults":     func(u *usage.Usage) usage.Figure { return u.MajorFaults },
-	"stall_cpu":        func(u *usage.Usage) usage.Figure { return u.StallCPU },
-	"stall_io":         func(u *usage.Usage) usage.Figure { return u.StallIO },
-	"stall_memory":     func(u *usage.Usage) usage.Figure { return u.StallMemory },
-	"threads":          func(u *usage.Usage) usage.Figure { return u.ThreadsMean },
-	"processes":        func(u *usage.Usage) usage.Figure { return u.ProcessesMean },
 }
