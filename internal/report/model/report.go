@@ -3,6 +3,8 @@ package model
 import (
 	"math"
 	"slices"
+
+	"tare/internal/stats"
 	"tare/internal/subject"
 
 	"tare/internal/attribution/analysis"
@@ -132,6 +134,24 @@ func (v *Report) gatherUsages() {
 			v.Usages[t.Cell()] = append(v.Usages[t.Cell()], t.Usage)
 		}
 	}
+}
+
+// Use is the median of a figure of the resource use over the trials of a cell that have it;
+// without one, the most frequent reason.
+func (v *Report) Use(at subject.Cell, of func(*usage.Usage) usage.Figure) usage.Figure {
+	var values []float64
+	reasons := map[string]int{}
+	for _, u := range v.Usages[at] {
+		if f := of(u); f.Missing == "" {
+			values = append(values, f.Value)
+		} else {
+			reasons[f.Missing]++
+		}
+	}
+	if len(values) == 0 {
+		return usage.Figure{Missing: MostFrequent(reasons)}
+	}
+	return usage.Known(stats.Median(values))
 }
 
 // RangeOf is the key of a range.

@@ -8,7 +8,7 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
-	"tare/internal/stats"
+	"tare/internal/subject"
 	"tare/internal/usage"
 )
 
@@ -22,11 +22,14 @@ type used struct {
 	given func(*usage.Usage) bool
 }
 
-// uses are the tables, each narrow enough for a page.
-var uses = []struct {
+// useTable is a table of the resource use.
+type useTable struct {
 	title   string
 	columns []used
-}{
+}
+
+// uses are the tables of a workload's environments, each narrow enough for a page.
+var uses = []useTable{
 	{"Processor and memory", []used{
 		{name: "CPU", unit: "s", bar: true, given: func(u *usage.Usage) bool { return u.CPUTime != nil }, of: func(u *usage.Usage) usage.Figure {
 			if u.CPUTime == nil {
@@ -63,17 +66,26 @@ var uses = []struct {
 	}},
 }
 
-// ofMachine are the columns of the machine during the trials.
-var ofMachine = []used{
-	{name: "machine busy", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.CPU })},
-	{name: "this environment", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Watched })},
-	{name: "tare", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Tare })},
-	{name: "other processes", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Others })},
-	{name: "kernel threads", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.KernelThreads })},
-	{name: "unattributed", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Unattributed })},
-	{name: "± error", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Error })},
-	{name: "softirq", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.SoftIRQ })},
-	{name: "steal", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Steal })},
+// ofMachine are the tables of the machine during the trials.
+var ofMachine = []useTable{
+	{"The machine during the trials", []used{
+		{name: "machine busy", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.CPU })},
+		{name: "this environment", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Watched })},
+		{name: "tare", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Tare })},
+		{name: "other processes", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Others })},
+		{name: "kernel threads", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.KernelThreads })},
+		{name: "unattributed", unit: "s", bar: true, of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Unattributed })},
+		{name: "± error", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Error })},
+		{name: "softirq", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.SoftIRQ })},
+		{name: "steal", unit: "s", of: ofHost(func(h *usage.HostUsage) usage.Figure { return h.Steal })},
+	}},
+	{"Overhead of the sampler", []used{
+		{name: "passes", of: effort(func(e *usage.Effort) float64 { return float64(e.Passes) })},
+		{name: "CPU", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.CPU })},
+		{name: "mean pass", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.PassMean })},
+		{name: "longest pass", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.PassMax })},
+		{name: "late", of: effort(func(e *usage.Effort) float64 { return float64(e.Late) })},
+	}},
 }
 
 func ofHost(of func(*usage.HostUsage) usage.Figure) func(*usage.Usage) usage.Figure {
@@ -83,15 +95,6 @@ func ofHost(of func(*usage.HostUsage) usage.Figure) func(*usage.Usage) usage.Fig
 		}
 		return of(u.Host)
 	}
-}
-
-// ofSampler are the columns of the overhead of the sampler.
-var ofSampler = []used{
-	{name: "passes", of: effort(func(e *usage.Effort) float64 { return float64(e.Passes) })},
-	{name: "CPU", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.CPU })},
-	{name: "mean pass", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.PassMean })},
-	{name: "longest pass", unit: "s", of: effort(func(e *usage.Effort) float64 { return e.PassMax })},
-	{name: "late", of: effort(func(e *usage.Effort) float64 { return float64(e.Late) })},
 }
 
 func effort(of func(*usage.Effort) float64) func(*usage.Usage) usage.Figure {
@@ -105,58 +108,52 @@ func effort(of func(*usage.Effort) float64) func(*usage.Usage) usage.Figure {
 
 // Usages are the resource use of a workload: medians over the trials. Only a page has them,
 // with the workload.
-func Usages(v *model.Report, w model.Workload) (parts []Part) {
-	for _, u := range uses {
-		if p := usageOf(v, w, u.title, u.columns); len(p.Table.Rows) > 0 {
-			parts = append(parts, p)
-		}
-	}
-	return parts
-}
+func Usages(v *model.Report, w model.Workload) []Part { return usesOf(v, w, uses) }
 
 // Machine is the use of the machine during the trials of a workload, and the overhead of the
 // sampler; nil if no trial recorded it.
 func Machine(v *model.Report, w model.Workload) []Part {
 	for at, trials := range v.Usages {
 		if at.Workload == w.Name && slices.ContainsFunc(trials, func(u *usage.Usage) bool { return u.Sampler != nil }) {
-			return []Part{usageOf(v, w, "The machine during the trials", ofMachine), usageOf(v, w, "Overhead of the sampler", ofSampler)}
+			return usesOf(v, w, ofMachine)
 		}
 	}
 	return nil
 }
 
-func usageOf(v *model.Report, w model.Workload, title string, columns []used) Part {
-	trials := func(at measured) []*usage.Usage { return v.Usages[at.Place(w).In(at.Environment.Name)] }
-	t := measuresOf(v, w, title+" of "+w.Name, func(at measured) bool { return len(trials(at)) > 0 })
-	for _, column := range columns {
-		if column.given != nil && !slices.ContainsFunc(t.rows, func(at measured) bool { return slices.ContainsFunc(trials(at), column.given) }) {
+func usesOf(v *model.Report, w model.Workload, tables []useTable) (parts []Part) {
+	for _, u := range tables {
+		if p := usageOf(v, w, u); len(p.Table.Rows) > 0 {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+func usageOf(v *model.Report, w model.Workload, of useTable) Part {
+	cell := func(at measured) subject.Cell { return at.Place(w).In(at.Environment.Name) }
+	t := measuresOf(v, w, of.title+" of "+w.Name, func(at measured) bool { return len(v.Usages[cell(at)]) > 0 })
+	for _, column := range of.columns {
+		if column.given != nil && !slices.ContainsFunc(t.rows, func(at measured) bool { return slices.ContainsFunc(v.Usages[cell(at)], column.given) }) {
 			continue
 		}
-		var cells []measure
+		figures := lists.Map(t.rows, func(at measured) usage.Figure { return v.Use(cell(at), column.of) })
 		var reasons []string
-		largest := 0.
-		for _, at := range t.rows {
-			c := median(trials(at), column)
-			if c.reason != "" && !slices.Contains(reasons, c.reason) {
-				reasons = append(reasons, c.reason)
-			} else if c.reason == "" {
-				largest = math.Max(largest, math.Abs(c.value))
+		known, largest := false, 0.
+		for _, f := range figures {
+			if f.Missing == "" {
+				known, largest = true, math.Max(largest, math.Abs(f.Value))
+			} else if !slices.Contains(reasons, f.Missing) {
+				reasons = append(reasons, f.Missing)
 			}
-			cells = append(cells, c)
 		}
-		if !slices.ContainsFunc(cells, func(c measure) bool { return c.reason == "" }) {
+		if !known {
 			t.without(column.name, strings.Join(reasons, "; "))
 			continue
 		}
-		for i, c := range cells {
-			if column.bar && largest > 0 && c.value >= 0 {
-				share := math.Round(1000*c.value/largest) / 10
-				cells[i].cell = append(c.cell, Text{Text: strconv.FormatFloat(share, 'f', -1, 64) + "%", Style: Amount})
-			}
-		}
-		t.column(column.name, cells)
+		t.column(column.name, lists.Map(figures, func(f usage.Figure) measure { return column.cell(f, largest) }))
 	}
-	t.Title, t.Sub = title, true
+	t.Title, t.Sub = of.title, true
 	lines := lists.Map(t.absent, func(a absent) string { return "No value for " + a.String() + "." })
 	if t.zero != nil {
 		lines = slices.Insert(lines, 0, "0 in all environments: "+strings.Join(t.zero, ", ")+".")
@@ -165,23 +162,19 @@ func usageOf(v *model.Report, w model.Workload, title string, columns []used) Pa
 	return t.Part
 }
 
-// median of a figure over trials, or the reason why it is missing in most of them.
-func median(trials []*usage.Usage, column used) measure {
-	var values []float64
-	reasons := map[string]int{}
-	for _, u := range trials {
-		if f := column.of(u); f.Missing == "" {
-			values = append(values, f.Value)
-		} else {
-			reasons[f.Missing]++
-		}
+// cell is a figure of the column, with a bar if it has them.
+func (c *used) cell(f usage.Figure, largest float64) measure {
+	if f.Missing != "" {
+		return measure{math.NaN(), plain(model.Missing), f.Missing}
 	}
-	if len(values) == 0 {
-		return measure{math.NaN(), plain(model.Missing), model.MostFrequent(reasons)}
+	text := model.Figure(f.Value, c.unit)
+	if c.unit == "" && f.Value < 1000 && f.Value == math.Trunc(f.Value) {
+		text = strconv.Itoa(int(f.Value)) // a few of something
 	}
-	x := stats.Median(values)
-	if column.unit == "" && x < 1000 && x == math.Trunc(x) {
-		return measure{x, plain(strconv.Itoa(int(x))), ""} // a few of something
+	shown := plain(text)
+	if c.bar && largest > 0 && f.Value >= 0 {
+		share := math.Round(1000*f.Value/largest) / 10
+		shown = append(shown, Text{Text: strconv.FormatFloat(share, 'f', -1, 64) + "%", Style: Amount})
 	}
-	return measure{x, plain(model.Figure(x, column.unit)), ""}
+	return measure{f.Value, shown, ""}
 }
