@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"tare/internal/study"
 )
 
 // SameStudy is an error where two runs cannot be compared, because they are of
@@ -19,7 +21,7 @@ func SameStudy(a, b *Run) error {
 
 // studied tells the study of a run from others. Those of all command lines have one name.
 func studied(r *Run) string {
-	if r.Plan.Origin == "tare bench" {
+	if r.Plan.Origin == study.CommandLine {
 		return r.Plan.Study
 	}
 	return r.Plan.Name

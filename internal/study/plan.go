@@ -22,6 +22,9 @@ import (
 	"tare/internal/workload/capacity"
 )
 
+// CommandLine is the origin of a study that was made of the command line of tare bench.
+const CommandLine = "tare bench"
+
 // Plan is a study with every default filled in. It is written into the run
 // directory; everything after resolving works from it alone.
 type Plan struct {

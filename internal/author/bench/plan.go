@@ -128,7 +128,7 @@ func (o Options) Plan() (*study.Plan, error) {
 		return nil, fmt.Errorf("--cold needs a fresh instance for every run, so it cannot be combined with --fresh %s", o.Fresh)
 	}
 	draft := study.Draft{
-		Title: strings.Join(o.Argv, " "), Name: "bench", Origin: "tare bench",
+		Title: strings.Join(o.Argv, " "), Name: "bench", Origin: study.CommandLine,
 		Use: packName, Reference: o.Image, Mounts: o.Mounts,
 		Margin: o.Margin, Fresh: o.fresh(), Order: o.order(), Blocks: o.Runs,
 	}
