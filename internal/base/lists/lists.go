@@ -1,6 +1,13 @@
-// Package lists has what package slices lacks: a list made of another one, and a pointer to
-// what was found.
+// Package lists has what package slices lacks: a list made of another one, a pointer to
+// what was found, and numbers in short.
 package lists
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Map returns f of every value; nil for an empty list.
 func Map[T, R any](list []T, f func(T) R) []R {
@@ -30,4 +37,22 @@ func Find[T any](list []T, match func(*T) bool) *T {
 		}
 	}
 	return nil
+}
+
+// Ranges prints 7, 1, 2, 3 as "1-3, 7".
+func Ranges(numbers []int) string {
+	var parts []string
+	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
+	for i, first := 0, 0; i < len(numbers); i++ {
+		switch {
+		case i+1 < len(numbers) && numbers[i+1] == numbers[i]+1:
+			continue
+		case first == i:
+			parts = append(parts, strconv.Itoa(numbers[i]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", numbers[first], numbers[i]))
+		}
+		first = i + 1
+	}
+	return strings.Join(parts, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/environment"
 )
 
@@ -20,7 +21,7 @@ func Limits(l environment.Limits) string {
 		parts = append(parts, Counted(l.PIDs, "process", "processes"))
 	}
 	if len(l.Cores) > 0 {
-		parts = append(parts, "cores "+BlockRanges(l.Cores))
+		parts = append(parts, "cores "+lists.Ranges(l.Cores))
 	}
 	for _, r := range []struct {
 		n          float64

@@ -25,24 +25,6 @@ func MostFrequent(counts map[string]int) string {
 	return best
 }
 
-// BlockRanges prints 1, 2, 3, 7 as "1-3, 7".
-func BlockRanges(blocks []int) string {
-	var parts []string
-	for i := 0; i < len(blocks); {
-		j := i
-		for j+1 < len(blocks) && blocks[j+1] == blocks[j]+1 {
-			j++
-		}
-		if text := strconv.Itoa(blocks[i]); j == i {
-			parts = append(parts, text)
-		} else {
-			parts = append(parts, text+"-"+strconv.Itoa(blocks[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ", ")
-}
-
 // Counted is a number with its noun: "1 block", "2 blocks".
 func Counted(n int, one, many string) string {
 	if n == 1 {

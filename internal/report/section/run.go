@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	host "tare/internal/environment"
 	"tare/internal/report/model"
 )
@@ -124,7 +125,7 @@ func failures(v *model.Report, _ Options) Section {
 	t := &Table{Class: "full", Columns: []Column{group("status"), number("trials").say("%s ×"), key("environment").say("%s,"), column("workload").say("%s"), column("blocks").say("(blocks %s):"), prose("reason").say("%s")}}
 	list := func(status string, failures []model.Failure) {
 		for _, f := range failures {
-			t.Rows = append(t.Rows, Line(status, len(f.Blocks), f.Shown, model.LevelTitle(f.Workload, f.Level), model.BlockRanges(f.Blocks), f.Reason))
+			t.Rows = append(t.Rows, Line(status, len(f.Blocks), f.Shown, model.LevelTitle(f.Workload, f.Level), lists.Ranges(f.Blocks), f.Reason))
 		}
 	}
 	list("failed", v.Failed)
@@ -146,10 +147,9 @@ func notes(v *model.Report, o Options) Section {
 		}
 		all = slices.Concat(cautions, v.Notes, v.MachineNotes())
 	}
-	var lines []Cell
-	for _, n := range all {
-		lines = append(lines, Cell{{Text: n.Environment, Style: Strong}, {Text: ": " + n.Text + n.Where()}})
-	}
+	lines := lists.Map(all, func(n model.Note) Cell {
+		return Cell{{Text: n.Environment, Style: Strong}, {Text: ": " + n.Text + n.Where()}}
+	})
 	if len(lines) > 0 {
 		s.Parts = []Part{{Notes: lines}}
 	}

@@ -3,7 +3,6 @@ package anomaly
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +59,7 @@ func (m Modes) words(in terms) string {
 		few = "1 " + in.noun
 	}
 	text := fmt.Sprintf("two modes without values in between: %s at %s (%s) and %d at %s (%s), a factor of %.2f apart; neither mean nor median describes both",
-		few, in.span(m.Low), list(m.Low.Blocks), m.High.N, in.span(m.High), list(m.High.Blocks), m.Ratio)
+		few, in.span(m.Low), lists.Ranges(m.Low.Blocks), m.High.N, in.span(m.High), lists.Ranges(m.High.Blocks), m.Ratio)
 	if n := math.Round(m.Ratio); n >= 2 && math.Abs(m.Ratio/n-1) < .05 && in.imported {
 		text += fmt.Sprintf("; check whether the number of cores or threads changed, which would give a factor of %.0f", n)
 	}
@@ -190,7 +189,7 @@ func (h Holder) String() string {
 	if len(h.Results) == 0 {
 		return h.Environment
 	}
-	return fmt.Sprintf("%s (results %s)", h.Environment, list(h.Results))
+	return fmt.Sprintf("%s (results %s)", h.Environment, lists.Ranges(h.Results))
 }
 
 // Work are settings that have several values in one environment.
@@ -225,25 +224,6 @@ func (d Distances) words(terms) string {
 		return fmt.Sprintf("%s %.1f days %s", d.Environment, d.After.Abs().Hours()/24, map[bool]string{true: "before", false: "after"}[d.After < 0])
 	})
 	return fmt.Sprintf("measured days apart, %s %s: the results do not tell whether machine, kernel and software were the same", strings.Join(far, ", "), d.Baseline)
-}
-
-// list prints 1, 2, 3, 7 as "1-3, 7".
-func list(numbers []int) string {
-	numbers = slices.Sorted(slices.Values(numbers))
-	var parts []string
-	for i := 0; i < len(numbers); {
-		j := i
-		for j+1 < len(numbers) && numbers[j+1] <= numbers[j]+1 {
-			j++
-		}
-		if i == j {
-			parts = append(parts, strconv.Itoa(numbers[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", numbers[i], numbers[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ", ")
 }
 
 // orList lists values, of many only the first ones.
