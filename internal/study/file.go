@@ -96,7 +96,7 @@ type section struct{ strictyaml.Node }
 func (s *section) DecodeNode(n strictyaml.Node) { s.Node = n }
 
 // Names lists the built-in studies.
-func Names() []string { return strictyaml.Names(studies.Files) }
+func Names() []string { return strictyaml.Names(studies.Files, ".") }
 
 // Load finds a study: a built-in name, or else a path. A path with a slash or
 // with .yaml at its end is never taken for a name.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"sort"
-	"strings"
 
 	"tare/internal/base/bounded"
 	"tare/internal/base/strictyaml"
@@ -16,18 +14,7 @@ import (
 var packs embed.FS
 
 // Names lists the built-in packs.
-func Names() []string {
-	entries, err := packs.ReadDir("packs")
-	if err != nil {
-		panic(err) // embedded: it is there or the program was not built
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
-	}
-	sort.Strings(names)
-	return names
-}
+func Names() []string { return strictyaml.Names(packs, "packs") }
 
 // Builtin returns a built-in pack.
 func Builtin(name string) (*Pack, error) {

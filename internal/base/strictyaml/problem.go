@@ -165,9 +165,9 @@ func IsPath(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// Names are those of the YAML files that are embedded in the program, sorted.
-func Names(files embed.FS) []string {
-	entries, err := files.ReadDir(".")
+// Names are those of the YAML files of a directory that is embedded in the program, sorted.
+func Names(files embed.FS, directory string) []string {
+	entries, err := files.ReadDir(directory)
 	if err != nil {
 		panic(err) // embedded: it is there or the program was not built
 	}

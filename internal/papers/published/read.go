@@ -12,7 +12,7 @@ import (
 )
 
 // Names lists the built-in studies.
-func Names() []string { return strictyaml.Names(published.Files) }
+func Names() []string { return strictyaml.Names(published.Files, ".") }
 
 // Builtin reads one of them.
 func Builtin(name string) (*Study, error) {

@@ -75,7 +75,7 @@ func (p *Profile) Groups() []string {
 
 // Names are those of the built-in profiles.
 func Names() []string {
-	return strictyaml.Names(profiles.Files)
+	return strictyaml.Names(profiles.Files, ".")
 }
 
 // Builtin is the built-in profile of this name.
