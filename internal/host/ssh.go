@@ -22,6 +22,7 @@ import (
 
 	"tare/internal/base/bounded"
 	"tare/internal/base/crash"
+	"tare/internal/base/lists"
 )
 
 // ErrUnreachable is in the error where no SSH server answers: the machine may
@@ -126,9 +127,7 @@ func newConnector(ctx context.Context, d Destination) (*connector, error) {
 	if c.settings["port"] != "22" {
 		c.name += ":" + c.settings["port"]
 	}
-	if c.files == "" {
-		c.files = c.settings["userknownhostsfile"] + " " + c.settings["globalknownhostsfile"]
-	}
+	c.files = cmp.Or(c.files, c.settings["userknownhostsfile"]+" "+c.settings["globalknownhostsfile"])
 	return c, nil
 }
 
@@ -138,12 +137,7 @@ func environ() []string { return append(os.Environ(), "SSH_ASKPASS_REQUIRE=never
 
 // proxied reports whether the connection goes through a jump host or a program.
 func (c *connector) proxied() bool {
-	for _, key := range []string{"proxyjump", "proxycommand"} {
-		if value := c.settings[key]; value != "" && value != "none" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"proxyjump", "proxycommand"}, func(key string) bool { return cmp.Or(c.settings[key], "none") != "none" })
 }
 
 // machine is a host behind a master connection of ssh (ControlMaster). Every
@@ -427,9 +421,5 @@ func unfinished(file string) string {
 
 // quote makes a command line for the remote shell.
 func quote(argv []string) string {
-	words := make([]string, len(argv))
-	for n, word := range argv {
-		words[n] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return strings.Join(words, " ")
+	return strings.Join(lists.Map(argv, func(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }), " ")
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
 	"tare/internal/image/recipe"
 	"tare/internal/image/rootfs"
 	"tare/internal/image/store"
@@ -100,7 +101,6 @@ func measure(dir string) (size, files int64, err error) {
 	return size, files, nil
 }
 
-// uuid derives a UUID from a text.
 func uuid(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	sum[6] = sum[6]&0x0f | 0x80 // version 8: made by a rule of one's own

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
 	"tare/internal/image/kernel"
 	"tare/internal/image/origin"
 	"tare/internal/image/recipe"
@@ -69,7 +70,6 @@ func (i *Image) Packages() string {
 	return ""
 }
 
-// check returns an error if the image is not in the store.
 func (i *Image) check() error {
 	if i.store == nil {
 		return fmt.Errorf("image %s belongs to no store: get it with Store.Get", i.Name)

@@ -11,10 +11,11 @@ import (
 	"sort"
 	"strings"
 	"syscall"
+	"time"
+
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/image/store"
-	"time"
 )
 
 // Entry is one image in the store.
@@ -68,7 +69,6 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// names returns the names of each digest.
 func (s *Store) names() map[string][]string {
 	names := map[string][]string{}
 	for _, path := range s.records() {

@@ -10,11 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
+
 	"tare/internal/image/kernel"
 	"tare/internal/image/recipe"
 	"tare/internal/image/store"
 	"tare/internal/image/tool"
-	"time"
 )
 
 // machinePackages are what a machine needs to run instances: tools that load
@@ -75,7 +76,7 @@ func (d MachineDisk) Make(ctx context.Context, progress func(string)) (string, e
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(boots.Dir + "\x00" + guest.kernel + "\x00" + d.Key))
-	name := machineName(d.Image.Digest) + hex.EncodeToString(sum[:8])
+	name := store.Short(d.Image.Digest) + "-" + hex.EncodeToString(sum[:8])
 	file := s.files.Path("machines", name)
 	err = s.files.Once(ctx, "machine-"+name, file, func(temporary string) error {
 		staging := temporary + ".content"
@@ -147,9 +148,6 @@ func (f guestFiles) link(ctx context.Context, store, image string) error {
 	}
 	return err
 }
-
-// machineName is the prefix of the names of disks with an image.
-func machineName(digest string) string { return store.Short(digest) + "-" }
 
 // forgetMachines removes disks that were not used for a month, and those whose
 // image is gone.

@@ -85,7 +85,8 @@ func setUp(config *Config) (io.ReadWriter, error) {
 	if err := connectNetworks(config.Nets, uevents); err != nil {
 		return nil, err
 	}
-	limitFiles()
+	// The kernel's defaults for init are lower than servers expect.
+	_ = syscall.Setrlimit(unix.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1024, Max: 524288})
 	os.Clearenv()
 	for _, entry := range append([]string{"PATH=" + server.Path, "HOME=/root", "TERM=dumb"}, config.Env...) {
 		key, value, _ := strings.Cut(entry, "=")
@@ -301,12 +302,6 @@ func limitProcesses(n int) error {
 		}
 	}
 	return nil
-}
-
-// limitFiles sets the usual limits of open files for commands. The kernel's
-// defaults for init are lower than servers expect.
-func limitFiles() {
-	_ = syscall.Setrlimit(unix.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1024, Max: 524288})
 }
 
 func mount(source, to, kind string, flags uintptr, options string) error {

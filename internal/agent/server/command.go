@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,9 +38,7 @@ func prepare(s wire.Start, environment []string) (preparedCommand, error) {
 	}
 	p := preparedCommand{argv: s.Argv}
 	p.attr.Dir = s.Dir
-	if p.attr.Dir == "" {
-		p.attr.Dir = "/"
-	}
+	p.attr.Dir = cmp.Or(p.attr.Dir, "/")
 	if info, err := os.Stat(p.attr.Dir); err != nil {
 		return p, fmt.Errorf("starting %s in directory %s: %w", s.Argv[0], p.attr.Dir, errors.Unwrap(err))
 	} else if !info.IsDir() {

@@ -223,7 +223,6 @@ type outputPipe struct {
 	fd   int // the command's end
 }
 
-// newOutputPipe creates the pipe.
 func newOutputPipe(kind wire.Type) (*outputPipe, error) {
 	agents, commands, err := newPipe(0)
 	return &outputPipe{kind, agents, commands}, err

@@ -11,7 +11,6 @@ import (
 	"tare/internal/agent/wire"
 )
 
-// writeFile writes a file and returns its path.
 func (s *server) writeFile(t *task, m wire.Write) (path string, err error) {
 	mode := os.FileMode(m.Mode & 0o777)
 	if m.Mode == 0 {

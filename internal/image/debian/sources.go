@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
 	"tare/internal/image/tool"
 )
 
@@ -137,7 +138,6 @@ func (s aptSource) with(components []string) aptSource {
 	return s
 }
 
-// line returns the source in apt's one-line format.
 func (s aptSource) line(uri, suite string) string {
 	var options []string
 	for name, value := range s.Options {

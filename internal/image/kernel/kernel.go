@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
 	"tare/internal/image/debian"
 	"tare/internal/image/store"
 	"tare/internal/image/tool"
@@ -87,9 +88,7 @@ func packagedKernel(ctx context.Context, kept store.Directory, choice Choice, pr
 	if err != nil {
 		return nil, err
 	}
-	if choice.Suite == "" {
-		choice.Suite = distro.Suite
-	}
+	choice.Suite = cmp.Or(choice.Suite, distro.Suite)
 	last := kept.Path("kernels", "last-"+cmp.Or(choice.Suite, "host")+cmp.Or("-"+choice.Name, ""))
 	k, err := aptKernel(ctx, kept, distro, choice, progress)
 	if err == nil {
@@ -122,7 +121,7 @@ func aptKernel(ctx context.Context, kept store.Directory, distro debian.Distribu
 		}
 		main := packages[0]
 		k := &kernel{
-			Dir:     kept.Path("kernels", main.Name+"_"+safeName(main.Version)),
+			Dir:     kept.Path("kernels", main.Name+"_"+strings.NewReplacer(":", "%3a", "/", "%2f").Replace(main.Version)),
 			Version: fmt.Sprintf("%s (%s)", main.kernelRelease(), main.Version),
 		}
 		err = kept.Once(ctx, "kernel", k.Dir, func(temporary string) error {
@@ -318,10 +317,4 @@ func unpackKernel(dir string) error {
 		return nil
 	}
 	return store.Explain(os.WriteFile(filepath.Join(dir, "vmlinux"), plain, 0o644))
-}
-
-// safeName replaces characters of a package's version that a path should not
-// have.
-func safeName(version string) string {
-	return strings.NewReplacer(":", "%3a", "/", "%2f").Replace(version)
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"debug/elf"
@@ -44,9 +45,7 @@ func vmlinux(bzImage []byte) ([]byte, error) {
 		return nil, fmt.Errorf("bzImage of boot protocol %d.%d: the payload's place is known from 2.8 on", protocol>>8, protocol&0xff)
 	}
 	setup := uint64(bzImage[offSetupSectors])
-	if setup == 0 {
-		setup = 4
-	}
+	setup = cmp.Or(setup, 4)
 	start := (setup+1)*512 + uint64(le.Uint32(bzImage[offPayload:]))
 	end := start + uint64(le.Uint32(bzImage[offPayloadLength:]))
 	if start >= end || end > uint64(len(bzImage)) || end-start < 8 {

@@ -5,6 +5,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	text := strings.TrimSpace(e.Output)
-	if text == "" {
-		text = "it printed nothing"
-	}
+	text = cmp.Or(text, "it printed nothing")
 	return fmt.Sprintf("%s: %v:\n%s", strings.Join(e.Argv, " "), e.Cause, Indent(LastLines(text, 20)))
 }
 

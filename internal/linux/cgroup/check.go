@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -199,9 +200,7 @@ func (g *Group) checkSwap(l Limits) (s EffectiveLimit, matters bool) {
 		s.Seen, s.Holds = fmt.Sprintf("%s with memory", quantity.Bytes(min(n, 1<<62))), ok && math.Abs(n-float64(l.Memory)) <= roundedPages
 	}
 	if !s.Holds {
-		if s.Seen == "" {
-			s.Seen = "nothing"
-		}
+		s.Seen = cmp.Or(s.Seen, "nothing")
 		s.Seen += ", and the machine has swap: disable it with `swapoff -a`"
 	}
 	return s, true

@@ -88,12 +88,9 @@ func (g *Group) Counter() *Counter {
 // ruled reports whether a rule throttles a v1 group. Only then does the kernel
 // count its I/O.
 func ruled(dir string) bool {
-	for _, rule := range []string{"read_bps", "write_bps", "read_iops", "write_iops"} {
-		if readString(filepath.Join(dir, "blkio.throttle."+rule+"_device")) != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"read_bps", "write_bps", "read_iops", "write_iops"}, func(rule string) bool {
+		return readString(filepath.Join(dir, "blkio.throttle."+rule+"_device")) != ""
+	})
 }
 
 // populated reports whether a v2 group or one below it has processes.
@@ -233,11 +230,6 @@ func (c *Counter) MemorySince(before Memory, idle bool) (Memory, error) {
 }
 
 var total = []byte("total_")
-
-func (c *Counter) peakSoFar() quantity.Bytes {
-	peak, _ := c.peak.Number(&c.buffer)
-	return quantity.Bytes(peak)
-}
 
 // IO reads io.stat. Only v2 has useful values: v1 counts a device only while it has
 // a throttle rule, and does not charge written pages to a group.

@@ -68,12 +68,9 @@ func Top() string {
 
 // writable reports whether a group is delegated, which includes these files.
 func writable(dir string) bool {
-	for _, name := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
-		if unix.Access(filepath.Join(dir, name), unix.W_OK) != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"", "cgroup.procs", "cgroup.subtree_control"}, func(name string) bool {
+		return unix.Access(filepath.Join(dir, name), unix.W_OK) != nil
+	})
 }
 
 // vacate moves the processes of a v2 group into a group below it, as container

@@ -167,12 +167,10 @@ func (g *Group) Same(other *Group) bool {
 
 // Exists reports whether the group exists in any hierarchy.
 func (g *Group) Exists() bool {
-	for _, dir := range g.own() {
-		if _, err := os.Stat(dir); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.own(), func(dir string) bool {
+		_, err := os.Stat(dir)
+		return err == nil
+	})
 }
 
 // ProcsFiles returns the files by which a process joins the group: it writes its

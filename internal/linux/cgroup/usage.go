@@ -68,7 +68,8 @@ func (g *Group) Memory() (Memory, error) {
 	defer c.Close()
 	m, err := c.Memory()
 	if err == nil {
-		m.Peak = c.peakSoFar()
+		peak, _ := c.peak.Number(&c.buffer)
+		m.Peak = quantity.Bytes(peak)
 	}
 	return m, err
 }
