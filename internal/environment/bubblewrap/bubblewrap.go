@@ -31,8 +31,8 @@ type Options struct {
 	Network string `yaml:"network" json:"network"`
 }
 
-// Validate checks the options. Each message begins with the key, so that tare can show
-// its position in the study.
+// Validate checks the options. Each error has its key, so that tare can show its position
+// in the study.
 func (o *Options) Validate() error {
 	return environment.OneOf("network", o.Network, "host", "none")
 }
@@ -51,7 +51,6 @@ func init() {
 	})
 }
 
-// bubblewrap is the environment.
 type bubblewrap struct{ options Options }
 
 // Prepare unpacks the image.

@@ -276,7 +276,6 @@ func throttle(to *container.Resources, t cgroup.Throttle) {
 	to.BlkioDeviceReadIOps, to.BlkioDeviceWriteIOps = rate(int64(t.ReadOps)), rate(int64(t.WriteOps))
 }
 
-// describe makes the request to create the container.
 func (c *containers) describe(i *instance, r environment.Request, limits cgroup.Limits, program, data, parent string, network container.NetworkMode) client.ContainerCreateOptions {
 	config := &container.Config{
 		Image:        r.Image.EngineName(),

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -206,12 +207,10 @@ func (e *engine) fixFor(err error, uid int, session string) environment.Fix {
 
 // installed looks for a program also where the PATH of an ordinary user does not.
 func installed(program string) bool {
-	for _, name := range []string{program, "/usr/sbin/" + program, "/usr/local/sbin/" + program} {
-		if _, err := exec.LookPath(name); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"", "/usr/sbin/", "/usr/local/sbin/"}, func(in string) bool {
+		_, err := exec.LookPath(in + program)
+		return err == nil
+	})
 }
 
 // runtimes lists the engine's OCI runtimes by name.
@@ -238,9 +237,7 @@ func (e *engine) versions(ctx context.Context, runtime string) map[string]string
 	if err != nil {
 		return list
 	}
-	if runtime == "" {
-		runtime = info.DefaultRuntime
-	}
+	runtime = cmp.Or(runtime, info.DefaultRuntime)
 	if program := info.Runtimes[runtime].Path; program != "" {
 		if version := oci.Version(ctx, program); version != "" {
 			list[runtime] = version

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"tare/internal/usage"
 )
 
-// instance is one container.
 type instance struct {
 	environment.Started
 	engine    *engine
@@ -65,9 +65,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	if ownNetwork {
 		i.inside = addressOf(inspected.Container)
 	}
-	if i.IP == "" {
-		i.IP = i.inside
-	}
+	i.IP = cmp.Or(i.IP, i.inside)
 	if i.inside != "" {
 		i.footprint.NetworkPID = first.pid
 	}

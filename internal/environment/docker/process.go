@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,12 +90,7 @@ func isHelper(pid int) bool {
 		return false
 	}
 	program := filepath.Base(words[0])
-	for _, helper := range []string{"containerd-shim", "conmon", "runsc"} {
-		if strings.HasPrefix(program, helper) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"containerd-shim", "conmon", "runsc"}, func(helper string) bool { return strings.HasPrefix(program, helper) })
 }
 
 func commandLine(pid int) []string {

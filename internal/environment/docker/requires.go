@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,9 +194,7 @@ func (b brand) runtime(ctx context.Context, socket, name string) (program string
 	if err != nil {
 		return "", nil, err
 	}
-	if name == "" {
-		name = info.DefaultRuntime
-	}
+	name = cmp.Or(name, info.DefaultRuntime)
 	found, known := info.Runtimes[name]
 	if !known {
 		return "", nil, fmt.Errorf("the %s at %s has no runtime %q, only %s", b.name, socket, name, strings.Join(runtimes(info), ", "))

@@ -8,6 +8,7 @@
 package gvisor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -86,9 +87,7 @@ func (o Options) resolve(ctx context.Context) string {
 // containers are the same options for the kind docker.
 func (o Options) containers() docker.Options {
 	network := o.Network
-	if network == "" {
-		network = "bridge"
-	}
+	network = cmp.Or(network, "bridge")
 	return docker.Options{Socket: o.Socket, Runtime: o.Runtime, Network: network, Log: "none", Seccomp: "default", Data: o.Data}
 }
 

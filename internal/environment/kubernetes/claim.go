@@ -112,7 +112,6 @@ func (k *claim) renew(ctx context.Context) {
 	}
 }
 
-// close ends the claim.
 func (k *claim) close(ctx context.Context) error {
 	k.end()
 	<-k.ended
@@ -247,7 +246,6 @@ func written(o metav1.ObjectMeta) time.Time {
 	return last
 }
 
-// removeAll removes the objects of an owner.
 func (c *cluster) removeAll(ctx context.Context, owner string) (removed []string, err error) {
 	ours := metav1.ListOptions{LabelSelector: cleanup.Label + "=" + owner}
 	pods, err := c.core.Pods(c.Namespace).List(ctx, ours)

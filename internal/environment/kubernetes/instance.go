@@ -23,7 +23,6 @@ import (
 	"tare/internal/usage"
 )
 
-// instance is one pod.
 type instance struct {
 	environment.Started
 	options   Options

@@ -63,7 +63,6 @@ var ladderParts = environment.Parts{
 
 const runtimeClass = "runtime_class" // the option
 
-// pods is the environment.
 type pods struct {
 	options Options
 	connect func() (*cluster, error)

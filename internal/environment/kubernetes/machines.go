@@ -126,7 +126,6 @@ func needed(o hypervisor.Options) []permission {
 	return list
 }
 
-// ofMachines are the requirements of VMs.
 func (o *Options) ofMachines(answers environment.Requirement, with func(func(context.Context, *cluster) environment.Finding) func(context.Context) environment.Finding) []environment.Requirement {
 	m := o.machine()
 	return append([]environment.Requirement{answers, {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,7 +45,6 @@ func (p *pods) NewNetwork(context.Context, *cleanup.Owner, string) (environment.
 	return &network{path: p.options.path(), server: c.Server}, nil
 }
 
-// network is that of the cluster.
 type network struct {
 	path   string
 	server string
@@ -126,7 +126,7 @@ func (p *pods) serve(ctx context.Context, i *instance, o *cleanup.Owner) error {
 		service.Spec.Type = corev1.ServiceTypeNodePort
 	}
 	for _, port := range p.options.Ports {
-		described := corev1.ServicePort{Name: portName(port), Port: int32(port), TargetPort: intstr.FromInt(port)}
+		described := corev1.ServicePort{Name: "p" + strconv.Itoa(port), Port: int32(port), TargetPort: intstr.FromInt(port)}
 		if p.options.Service == "node_port" {
 			described.NodePort = int32(port)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -91,7 +90,7 @@ func defaults() *Options {
 // Range of the ports that a NodePort can have, unless the cluster is configured otherwise.
 const firstNodePort, lastNodePort = 30000, 32767
 
-// Validate returns every error in the options. Each begins with the key.
+// Validate returns every error in the options, each with its key.
 func (o *Options) Validate() error {
 	var wrong []error
 	no := func(key, format string, a ...any) { wrong = append(wrong, strictyaml.AtKey(key, format, a...)) }
@@ -224,6 +223,3 @@ func (o *Options) tolerations() (list []corev1.Toleration) {
 	}
 	return list
 }
-
-// portName is the name of a service's port.
-func portName(port int) string { return "p" + strconv.Itoa(port) }

@@ -155,7 +155,6 @@ func (l *line) hangUp() {
 	}
 }
 
-// machine is the environment.
 type machine struct {
 	options Options
 	line    *line

@@ -49,7 +49,6 @@ func requirements(o *Options) []environment.Requirement {
 	return list
 }
 
-// native is the environment.
 type native struct{ options Options }
 
 // Prepare unpacks the image.

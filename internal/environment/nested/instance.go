@@ -257,7 +257,6 @@ func (w *outerMachine) openSession(ctx context.Context, img *image.Image, progre
 	return nil
 }
 
-// run runs a script in the outer instance.
 func (w *outerMachine) run(ctx context.Context, what, script string) error {
 	if _, err := host.Instance(w.Outer, "", w.outer.Agent()).Run(ctx, "/bin/sh", "-c", script); err != nil {
 		return fmt.Errorf("%s, %s: %w", w.Outer, what, err)

@@ -38,9 +38,6 @@ type instance struct {
 	stopped bool
 }
 
-// onRemove registers what remove does after the processes have ended.
-func (i *instance) onRemove(step func() error) { i.cleanups = append(i.cleanups, step) }
-
 // Footprint is the cgroup, the processes outside of it (runtime or shim, logger,
 // user-mode network), and where the network's bytes are counted.
 func (i *instance) Footprint() usage.Footprint {

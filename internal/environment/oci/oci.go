@@ -36,7 +36,6 @@ func init() {
 	})
 }
 
-// environ is the environment.
 type environ struct {
 	options Options
 	runtime program

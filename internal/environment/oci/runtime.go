@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"slices"
 
 	"tare/internal/environment"
@@ -28,9 +29,7 @@ func (p program) global(directory string) []string {
 			network = "host"
 		}
 		platform := p.options.Platform
-		if platform == "" {
-			platform = "systrap"
-		}
+		platform = cmp.Or(platform, "systrap")
 		list = append(list, "--root="+directory, "--ignore-cgroups", "--overlay2="+overlay, "--platform="+platform, "--network="+network)
 		if !p.options.Gvisor.Directfs {
 			list = append(list, "--directfs=false")

@@ -48,7 +48,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if err != nil {
 		return nil, err
 	}
-	i.onRemove(leave)
+	i.cleanups = append(i.cleanups, leave)
 	i.network, i.IP = network, network.address
 	limits, err := e.limits(r, i.directory)
 	if err != nil {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,9 +167,7 @@ func (s *server) call(ctx context.Context, c *conversation) {
 	}
 	if err != nil {
 		last = event{Error: err.Error()}
-		if last.Error == "" {
-			last.Error = "failed without an error message"
-		}
+		last.Error = cmp.Or(last.Error, "failed without an error message")
 	}
 	if c.send(last) == nil && r.Call == callStart && err == nil {
 		s.watch(ctx, result.(started).Instance)

@@ -8,6 +8,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,9 +61,7 @@ func Dial(ctx context.Context, h host.Host, o Options) (*Session, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if o.Silence == 0 {
-		o.Silence = Silence
-	}
+	o.Silence = cmp.Or(o.Silence, Silence)
 	file, err := deploy(ctx, h, o)
 	if err != nil {
 		return nil, fmt.Errorf("copying tare to %s: %w", h.Name(), err)
@@ -179,7 +178,6 @@ func (s *Session) call(ctx context.Context, r request, result any, handle func(*
 	}
 }
 
-// ask opens a conversation with a request.
 func (s *Session) ask(r request) (*conversation, error) {
 	stream, err := s.mux.OpenStream()
 	if err != nil {

@@ -34,7 +34,6 @@ func init() {
 	})
 }
 
-// machines is the environment.
 type machines struct{ box *box }
 
 // Label marks values of programs that are not the image's. There is no label for
@@ -53,7 +52,6 @@ func (m *machines) Versions(ctx context.Context) map[string]string {
 // Prepare does nothing: the image is copied to each VM when it is started.
 func (m *machines) Prepare(context.Context, *image.Image, func(string)) error { return nil }
 
-// instance is one VM.
 type instance struct {
 	*hypervisor.Guest
 	box   *box

@@ -109,15 +109,11 @@ func (c *cluster) State(ctx context.Context, name string) (hypervisor.State, err
 		return hypervisor.State{}, err
 	}
 	s := stateOf(vm, vmi, "spec", "template", "spec")
-	if strategy, _, _ := unstructured.NestedString(vm.Object, "spec", "runStrategy"); !s.On && strategy != "Halted" && !isFalse(vm, "spec", "running") {
+	running, given, _ := unstructured.NestedBool(vm.Object, "spec", "running")
+	if strategy, _, _ := unstructured.NestedString(vm.Object, "spec", "runStrategy"); !s.On && strategy != "Halted" && (running || !given) {
 		s.On, s.Word = true, "to run by runStrategy "+strategy
 	}
 	return s, nil
-}
-
-func isFalse(o *unstructured.Unstructured, path ...string) bool {
-	value, has, _ := unstructured.NestedBool(o.Object, path...)
-	return has && !value
 }
 
 // stateOf reads the state of an object with labels and a domain; vmi is nil if it does

@@ -82,7 +82,6 @@ func (m *Machines) Prepare(context.Context, *image.Image, func(string)) error { 
 // has no right to read.
 func (m *Machines) Versions(context.Context) map[string]string { return nil }
 
-// instance is one VM.
 type instance struct {
 	hypervisor.RemoteGuest
 	cluster *cluster

@@ -46,7 +46,6 @@ type Instance struct {
 	end  error
 }
 
-// process is the child.
 type process struct {
 	*os.Process
 	stream io.ReadWriteCloser

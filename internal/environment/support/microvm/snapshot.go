@@ -33,7 +33,6 @@ type snapshot struct {
 	data  *vmm.Template // the data disk when the snapshot was taken
 }
 
-// open opens the files of a snapshot.
 func (s *snapshot) open(v *VMM, dir string) (err error) {
 	s.files = map[string]*os.File{}
 	for _, name := range v.SnapshotFiles {

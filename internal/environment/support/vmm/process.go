@@ -1,6 +1,7 @@
 package vmm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,11 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
+
 	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/support/console"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -102,7 +104,6 @@ func startIn(space *os.File, cmd *exec.Cmd) error {
 	return started
 }
 
-// noteExit records the exit of the process.
 func (p *Process) noteExit(status error, cleanEnd string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -145,9 +146,7 @@ func (p *Process) ExitExpected() bool {
 func (p *Process) SetStopReason(why string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.stopReason == "" {
-		p.stopReason = why
-	}
+	p.stopReason = cmp.Or(p.stopReason, why)
 }
 
 // getStopReason returns why the guest stopped, "" if the VMM did not report it.
