@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,9 +61,7 @@ func packRun(ctx context.Context, app *App, name, out string, images bool) error
 		return err
 	}
 	title := filepath.Base(directory)
-	if out == "" {
-		out = title + archive.Suffix
-	}
+	out = cmp.Or(out, title+archive.Suffix)
 	if rundir.UnderWay(r.Directory) {
 		return badInput("%s is under way: pack it when it has ended, or stop it first", r.Directory)
 	}

@@ -17,7 +17,6 @@ import (
 	"tare/internal/run"
 )
 
-// explainFlags are the flags of tare explain.
 type explainFlags struct {
 	request attribution.Request
 	out     string

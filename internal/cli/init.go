@@ -18,7 +18,6 @@ import (
 	"tare/internal/study"
 )
 
-// initFlags are the flags of tare init.
 type initFlags struct {
 	options scaffold.Options
 	force   bool

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,9 +103,7 @@ Get started:
 		var invalid *pflag.InvalidValueError
 		if errors.As(err, &invalid) {
 			value, needed := invalid.GetValue(), valueNeeded(invalid.GetFlag().Value.Type(), err)
-			if value == "" {
-				value = `""`
-			}
+			value = cmp.Or(value, `""`)
 			if needed == "" {
 				needed = invalid.Unwrap().Error()
 			}
@@ -319,9 +318,7 @@ func setHelp(app *App, root *cobra.Command) {
 // not wrapped.
 func help(c *cobra.Command, columns int) string {
 	about := c.Long
-	if about == "" {
-		about = c.Short
-	}
+	about = cmp.Or(about, c.Short)
 	var out strings.Builder
 	out.WriteString(term.Flow(about, columns) + "\n\nUsage:\n")
 	if c.Runnable() {

@@ -17,7 +17,6 @@ import (
 	"tare/internal/study"
 )
 
-// runFlags are the flags of tare run.
 type runFlags struct {
 	over   study.Overrides
 	out    string

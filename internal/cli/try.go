@@ -23,7 +23,6 @@ import (
 	"tare/internal/run/progress"
 )
 
-// tryFlags are the flags of tare try.
 type tryFlags struct {
 	options try.Options
 	out     string

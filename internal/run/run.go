@@ -5,6 +5,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -410,9 +411,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	}
 	if len(e.nodes) > 0 {
 		parallel := e.Plan.Nodes.Parallel
-		if parallel == 0 {
-			parallel = len(e.nodes)
-		}
+		parallel = cmp.Or(parallel, len(e.nodes))
 		if err := e.schedule.Over(e.nodes, parallel); err != nil {
 			return "", err
 		}

@@ -25,7 +25,6 @@ func within(directory string, do func(*os.Root) error) error {
 	return do(root)
 }
 
-// openFile opens a file of a run directory.
 func openFile(directory, name string, flag int) (file *os.File, err error) {
 	err = within(directory, func(root *os.Root) error {
 		if flag&os.O_CREATE != 0 {
@@ -48,7 +47,6 @@ func openFile(directory, name string, flag int) (file *os.File, err error) {
 	return file, err
 }
 
-// readDir lists a directory of a run directory.
 func readDir(directory, name string) (list []fs.DirEntry, err error) {
 	err = within(directory, func(root *os.Root) error {
 		list, err = fs.ReadDir(root.FS(), name)

@@ -95,7 +95,6 @@ func openLoops() []string {
 	})
 }
 
-// add adds a bound of the objective.
 func (f *Find) add(b capacity.Bound, pack *workload.Pack) error {
 	l, term := pack.OpenLoop, capacity.Term{Text: b.String(), AtLeast: b.AtLeast}
 	m := pack.Metric(b.Name)

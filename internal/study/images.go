@@ -36,7 +36,7 @@ func roleImages(root strictyaml.Node, plan *Plan) map[string]image.Source {
 	for _, w := range plan.Workloads {
 		for _, role := range w.Pack.RoleNames() {
 			if w.Application.Of(role) != nil {
-				images[w.Pack.RoleImage(role)] = serviceSource(w.Pack.RoleImage(role))
+				images[w.Pack.RoleImage(role)] = image.Source{Reference: w.Pack.RoleImage(role), Engine: !strings.HasPrefix(w.Pack.RoleImage(role), "docker-daemon:")}
 			}
 		}
 	}

@@ -22,7 +22,6 @@ import (
 	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
-	"tare/internal/image"
 	"tare/internal/workload"
 )
 
@@ -43,12 +42,6 @@ func referenceOf(s application.Service) string {
 		return s.Image + ":latest" // the same image, by a name that is not another one's
 	}
 	return s.Image
-}
-
-// serviceSource is where an image of a service comes from: what the engine has of this
-// name, else the registry.
-func serviceSource(reference string) image.Source {
-	return image.Source{Reference: reference, Engine: !strings.HasPrefix(reference, "docker-daemon:")}
 }
 
 // serviceOf is a service as the plan and as the pack have it. The error begins with the

@@ -185,7 +185,6 @@ func (h *hostMeter) add(g *Sampling) (stolen time.Duration) {
 	return took.stolen
 }
 
-// close returns the usage in the samples.
 func (h *hostMeter) close(g *Sampling) *HostUsage {
 	if h.processes != nil {
 		h.add(g)

@@ -198,7 +198,7 @@ func (s *Sampler) addDescendants() {
 	for ; len(queue) > 0; queue = queue[1:] {
 		parent := queue[0]
 		for _, pid := range s.reader.children(parent.pid) {
-			if s.inGroups(pid) {
+			if slices.Contains(s.pids, pid) {
 				s.addElsewhere(pid) // the cgroup has its children as well
 				continue
 			}
@@ -213,11 +213,6 @@ func (s *Sampler) addDescendants() {
 			}
 		}
 	}
-}
-
-// inGroups reports whether a process is in one of the groups.
-func (s *Sampler) inGroups(pid int) bool {
-	return slices.ContainsFunc(s.pids, func(p int) bool { return p == pid })
 }
 
 func (s *Sampler) addElsewhere(pid int) {

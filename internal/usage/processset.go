@@ -25,7 +25,6 @@ func (c *processSet) label(p *process) label {
 	return label{p.role, p.name, ""}
 }
 
-// add adds a process, or returns the one that is in the set.
 func (c *processSet) add(e *procReader, pid int, role string) (*process, bool) {
 	if p := c.processes[pid]; p != nil {
 		return p, true

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 	"time"
@@ -119,9 +120,7 @@ func OfStart(f Footprint) Usage {
 }
 
 func start(on machine, o Options, targets ...Target) *Sampling {
-	if o.Every == 0 {
-		o.Every = defaultInterval
-	}
+	o.Every = cmp.Or(o.Every, defaultInterval)
 	g := &Sampling{
 		options: o, on: on, reader: procReader{proc: on.proc, cores: o.Cores}, tables: map[string]*interfaces{},
 		halt: make(chan struct{}), done: make(chan struct{}),

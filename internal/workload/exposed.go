@@ -28,7 +28,7 @@ func (p Pack) ExposedRoles(parameters map[string]string) ([]ExposedRole, error) 
 	for _, role := range set.RoleNames() {
 		reach := ExposedRole{Role: role}
 		for _, server := range set.Servers {
-			if port := probedPort(server.Ready); server.Role == role && port > 0 && !slices.Contains(reach.Ports, port) {
+			if port, _ := strconv.Atoi(probedPortText(server.Ready)); server.Role == role && port > 0 && !slices.Contains(reach.Ports, port) {
 				reach.Ports = append(reach.Ports, port)
 			}
 		}
@@ -49,12 +49,6 @@ func (p Pack) exposed(role string) bool {
 		text := strings.Join(slices.Concat([]string{s.Run}, s.Argv, s.Env), "\n")
 		return strings.Contains(text, "${address."+role+"}") || strings.Contains(text, "${addresses."+role+"}")
 	})
-}
-
-// probedPort returns the TCP port of a probe, 0 if it has none.
-func probedPort(probe agent.Probe) int {
-	port, _ := strconv.Atoi(probedPortText(probe))
-	return port
 }
 
 // probedPortText is the port of a probe, or the parameter for it.

@@ -87,10 +87,7 @@ func validateOpenLoop(p *Pack, root strictyaml.Node) {
 	case p.Driver == nil || !slices.Contains(p.Driver.References(), l.Rate):
 		at.At("rate").Problemf("open_loop: rate: the driver does not use ${%s}", l.Rate)
 	}
-	var metrics []string
-	for _, m := range p.Metrics {
-		metrics = append(metrics, m.Name)
-	}
+	metrics := lists.Map(p.Metrics, func(m Metric) string { return m.Name })
 	for _, one := range []struct{ key, name string }{{"latency", l.Latency}, {"delay", l.Delay}} {
 		switch m := p.Metric(one.name); {
 		case one.name == "" && one.key == "latency":

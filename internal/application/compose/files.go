@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -20,9 +21,7 @@ const readable = 0o444
 func (r *reader) references(p *types.Project, c types.ServiceConfig, s *application.Service) error {
 	add := func(key string, f types.FileReferenceConfig, o types.FileObjectConfig) error {
 		file := application.File{Source: o.File, Target: f.Target, UID: f.UID, GID: f.GID, Mode: readable, Secret: key == "secrets"}
-		if file.Target == "" {
-			file.Target = f.Source
-		}
+		file.Target = cmp.Or(file.Target, f.Source)
 		if !path.IsAbs(file.Target) {
 			file.Target = map[bool]string{true: "/run/secrets/", false: "/"}[file.Secret] + file.Target
 		}

@@ -47,7 +47,6 @@ func (r *reader) problem(err error) error {
 	return r.problemf("%s", strings.Join(strings.Fields(text), " "))
 }
 
-// problemf is an error of the application.
 func (r *reader) problemf(format string, values ...any) error {
 	return fmt.Errorf("%s: %s", r.name, fmt.Sprintf(format, values...))
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -121,7 +122,6 @@ func aside(app *application.Application, p *types.Project) {
 	}
 }
 
-// service is one service.
 func (r *reader) service(p *types.Project, c types.ServiceConfig) (application.Service, error) {
 	s := application.Service{
 		Name: c.Name, Image: c.Image, Built: c.Build != nil, User: c.User, Dir: c.WorkingDir,
@@ -129,9 +129,7 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (application.S
 	}
 	at := "services." + c.Name + "."
 	s.Asks = instances(c)
-	if s.Image == "" {
-		s.Image = p.Name + "-" + c.Name
-	}
+	s.Image = cmp.Or(s.Image, p.Name+"-"+c.Name)
 	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
 		if value := c.Environment[name]; value != nil {
 			s.Env = append(s.Env, name+"="+*value)

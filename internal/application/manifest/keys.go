@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -166,9 +167,7 @@ func (c checker) keys(node *yaml.Node, t reflect.Type) {
 		r, has := known[key]
 		if limited && !has {
 			r.refused = unknown[t.Name()]
-			if r.refused == "" {
-				r.refused = "tare does not support it: leave it out, if the application works without"
-			}
+			r.refused = cmp.Or(r.refused, "tare does not support it: leave it out, if the application works without")
 		}
 		if said := says(value, r.unless); said && r.refused != "" {
 			c.problem(c.object, at, "%s: %s", key, r.refused)

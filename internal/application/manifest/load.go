@@ -57,7 +57,6 @@ type pod struct {
 // text is one that can name a Service.
 type text struct{ what, value string }
 
-// service is a Service of Kubernetes.
 type service struct {
 	object objects.Object
 	spec   corev1.ServiceSpec
@@ -113,7 +112,6 @@ func Load(files []string) (*application.Application, error) {
 	return app, nil
 }
 
-// problem is at a value, or at the object.
 func (r *reader) problem(o objects.Object, at *yaml.Node, format string, values ...any) {
 	if at == nil {
 		at = o.Node
@@ -220,7 +218,6 @@ func (r *reader) objects(all []objects.Object) {
 	}
 }
 
-// workload adds the pod of one.
 func (r *reader) workload(p *pod, replicas *int32, selector *metav1.LabelSelector) {
 	o := p.object
 	if p.at = objects.Find(o.Node, "spec", "template", "spec"); o.Kind == "Pod" {

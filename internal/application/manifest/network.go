@@ -9,6 +9,7 @@ import (
 
 	"tare/internal/application"
 	"tare/internal/application/manifest/objects"
+	"tare/internal/base/lists"
 )
 
 // connect gives the pods the names of the Services that select them.
@@ -42,7 +43,7 @@ func (r *reader) connect() {
 			if p.object.Kind == "StatefulSet" {
 				names = append(names, own+"-0")
 			}
-			p.service.Names = append(p.service.Names, lessOf(names, p.service.Names)...)
+			p.service.Names = append(p.service.Names, lists.Filter(names, func(name string) bool { return !slices.Contains(p.service.Names, name) })...)
 		}
 		if p.group != "" {
 			p.service.Names = append(p.service.Names, full(own+"-0."+p.group, namespace(p.object))...)
@@ -51,11 +52,6 @@ func (r *reader) connect() {
 			p.service.Names = []string{own + ".pod"}
 		}
 	}
-}
-
-// lessOf are the names that are not among others.
-func lessOf(names, others []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(others, name) })
 }
 
 // free reports whether no Service of another pod has a name.

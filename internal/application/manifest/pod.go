@@ -15,6 +15,7 @@ import (
 
 	"tare/internal/application"
 	"tare/internal/application/manifest/objects"
+	"tare/internal/base/lists"
 )
 
 // container is one container of a pod, with its place.
@@ -48,10 +49,7 @@ func (r *reader) pod(p *pod) {
 		r.problem(o, p.at, "it has no container")
 		return
 	case len(spec.Containers) > 1:
-		var others []string
-		for _, c := range spec.Containers[1:] {
-			others = append(others, c.Name)
-		}
+		others := lists.Map(spec.Containers[1:], func(c corev1.Container) string { return c.Name })
 		r.problem(o, objects.Find(p.at, "containers", 1), "it has containers besides %s: %s. tare runs one container a pod, and no two of one network: leave them out, or make each a Deployment", spec.Containers[0].Name, strings.Join(others, ", "))
 	}
 	name := func(s *application.Service, name string) { s.Name, s.Names = name, []string{name} }
@@ -78,7 +76,6 @@ func (r *reader) pod(p *pod) {
 	r.shareVolumes(p)
 }
 
-// container fills the service of a container.
 func (r *reader) container(p *pod, spec corev1.Container, at *yaml.Node, s *application.Service) {
 	c := container{reader: r, pod: p, spec: spec, at: at, service: s, known: map[string]string{}}
 	if s.Image = spec.Image; s.Image == "" {

@@ -96,7 +96,6 @@ next:
 	return out, nil
 }
 
-// all masks a whole text.
 func (m *mask) all(text []byte) []byte {
 	out, _ := m.replace(make([]byte, 0, len(text)), text, true)
 	return out

@@ -20,7 +20,6 @@ import (
 // report its width.
 const DefaultWidth = 80
 
-// fileOf is the file that a writer writes to.
 func fileOf(w io.Writer) (*os.File, bool) {
 	if own, ok := w.(*Writer); ok {
 		w = own.out

@@ -23,11 +23,7 @@ func Noise() []environment.Finding {
 // noise reads files below a root, so that tests can use a recorded machine.
 func noise(root string) []environment.Finding {
 	checks := []func(string) environment.Finding{frequency, boost, controllers, busy, swap, pressure}
-	findings := make([]environment.Finding, len(checks))
-	for i, c := range checks {
-		findings[i] = c(root)
-	}
-	return findings
+	return lists.Map(checks, func(check func(string) environment.Finding) environment.Finding { return check(root) })
 }
 
 func fine(what, reason string) environment.Finding {

@@ -112,7 +112,6 @@ func joinedBy(separator string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), separator)
 }
 
-// The width of the bar.
 const leastBar, mostBar = 8, 40
 
 // withBar puts a bar before the first of the texts that leaves room for one, or else the

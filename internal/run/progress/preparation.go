@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -57,9 +58,7 @@ func preparation(took, budget time.Duration) string {
 
 // stepLine is a step of the preparation and what is done in it.
 func stepLine(s run.Step, took time.Duration, doing string) string {
-	if doing == "" {
-		doing = s.Name
-	}
+	doing = cmp.Or(doing, s.Name)
 	text := fmt.Sprintf("step %d of %d", s.Number, s.Of)
 	if took = took.Round(time.Second); took > 0 && s.Took == 0 {
 		text += ", " + took.String()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/term"
 	"tare/internal/base/visible"
 	"tare/internal/run"
@@ -261,10 +262,9 @@ func (l *Live) otherNodes(node string) string {
 	if others == 0 {
 		return ""
 	}
-	var parts []string
-	for _, node := range slices.Sorted(maps.Keys(l.working)) {
-		parts = append(parts, fmt.Sprintf("%d%s", l.working[node], onNode(node)))
-	}
+	parts := lists.Map(slices.Sorted(maps.Keys(l.working)), func(node string) string {
+		return fmt.Sprintf("%d%s", l.working[node], onNode(node))
+	})
 	text := "block " + parts[0]
 	if len(parts) > 1 {
 		text = "blocks " + strings.Join(parts, ", ")

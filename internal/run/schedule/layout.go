@@ -57,12 +57,9 @@ func (s *Schedule) layout(at stage) []Slot {
 			}
 			continue
 		}
-		var environments []string
-		for _, name := range s.environments {
-			if slices.ContainsFunc(group, func(c cell) bool { return slices.Contains(live[c], name) }) {
-				environments = append(environments, name)
-			}
-		}
+		environments := lists.Filter(s.environments, func(name string) bool {
+			return slices.ContainsFunc(group, func(c cell) bool { return slices.Contains(live[c], name) })
+		})
 		shuffle(draw, environments)
 		for _, name := range environments {
 			for _, c := range cellOrder(draw, lists.Filter(group, func(c cell) bool { return slices.Contains(live[c], name) })) {

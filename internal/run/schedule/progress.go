@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -65,9 +66,7 @@ func (p Progress) Over() bool { return p.Budget > 0 && p.Elapsed >= p.Budget }
 // 0 where neither is known.
 func (p Progress) Share() float64 {
 	left, atMost := p.ToGo()
-	if left == 0 {
-		left = atMost
-	}
+	left = cmp.Or(left, atMost)
 	if left == 0 && !p.Over() {
 		return 0
 	}
@@ -396,9 +395,7 @@ func (s *Schedule) Expected(perTrial func(Slot) time.Duration) Expectation {
 	}
 	e.MinTrials, e.MaxTrials = e.MinBlocks*len(slots), e.MaxBlocks*len(slots)
 	e.Min, e.Max = time.Duration(e.MinBlocks)*took, time.Duration(e.MaxBlocks)*took
-	if e.IntervalBlocks == 0 {
-		e.IntervalBlocks = e.MinBlocks
-	}
+	e.IntervalBlocks = cmp.Or(e.IntervalBlocks, e.MinBlocks)
 	e.Interval, e.Budget = time.Duration(e.IntervalBlocks)*took, s.plan.Design.Budget
 	e.MinBlocks, e.MaxBlocks, e.IntervalBlocks = e.MinBlocks*s.turns, e.MaxBlocks*s.turns, e.IntervalBlocks*s.turns
 	return e

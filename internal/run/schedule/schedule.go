@@ -105,7 +105,6 @@ type cell struct {
 	shape string
 }
 
-// trialKey identifies a trial.
 type trialKey struct {
 	block  int
 	traced bool
@@ -234,7 +233,6 @@ func (s *Schedule) next(l *lane, elapsed time.Duration) (Slot, bool) {
 // busy reports whether a slot of a lane's block is not recorded.
 func busy(l *lane) bool { return len(l.left) > 0 }
 
-// missing are the slots that are not recorded.
 func (s *Schedule) missing(slots []Slot) []Slot {
 	return lists.Filter(slots, func(slot Slot) bool { return !s.recorded[slot.key()] })
 }

@@ -160,12 +160,6 @@ func (e Effect) truth(base int64, seconds float64) (log float64, known bool) {
 	return math.Log(float64(e.amount(base)) / float64(base)), true
 }
 
-// leastTime is how long the first interim analysis of an environment and the usual
-// practice beside it take at least.
-func (t *Test) leastTime(p *study.Plan) time.Duration {
-	return 2 * time.Duration(p.Design.Blocks.Min*p.Design.Rounds*len(p.Environments)) * t.options.Sample
-}
-
 // Remark is about a time that cannot suffice; "" if it can.
 func (t *Test) Remark() string {
 	var least time.Duration
@@ -174,7 +168,7 @@ func (t *Test) Remark() string {
 		if err != nil {
 			return ""
 		}
-		least += t.leastTime(p)
+		least += 2 * time.Duration(p.Design.Blocks.Min*p.Design.Rounds*len(p.Environments)) * t.options.Sample // the first look, and the usual practice beside it
 	}
 	if t.options.Time < least {
 		return fmt.Sprintf("--time %v is short: the samples before the first interim analyses alone take %v; fewer --effects or a shorter --sample need less", t.options.Time, least)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/run/trial/lifecycle"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -43,10 +44,7 @@ func medianSample(t rundir.Trial) float64 {
 	if len(t.Rounds) == 0 {
 		return t.GuestSeconds
 	}
-	var all []float64
-	for _, round := range t.Rounds {
-		all = append(all, round.GuestSeconds)
-	}
+	all := lists.Map(t.Rounds, func(r rundir.Round) float64 { return r.GuestSeconds })
 	slices.Sort(all)
 	return all[len(all)/2]
 }

@@ -21,7 +21,6 @@ type figures struct {
 	host, guest float64           // duration of the driver by each clock
 }
 
-// outputOf is the output of a copy, if it has one.
 func (f figures) outputOf(n int) []workload.Output {
 	return f.outputs[min(n, len(f.outputs)):min(n+1, len(f.outputs))]
 }

@@ -78,7 +78,6 @@ func newMeters(ctx context.Context, p *participant) *meters {
 
 func (m *meters) start() { m.running, m.sampling = environment.Meters(m.watched, m.options, m.each) }
 
-// begin begins a sample.
 func (m *meters) begin() {
 	if m.options.AtEdges {
 		m.sampling.Begin()

@@ -118,7 +118,6 @@ func (p *participant) halfSample(ctx context.Context, number, position int) {
 	})
 }
 
-// sample takes one sample.
 func (p *participant) sample(ctx context.Context, number, position int) error {
 	defer p.timed()()
 	if err := p.group.Thaw(ctx); err != nil {

@@ -206,10 +206,7 @@ func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, gro
 	err = stayIdle(ctx, group.Instances(), span)
 	available := usage.AvailableMemory()
 	elapsed := time.Since(began)
-	usages := make([]usage.Usage, len(meters))
-	for i, m := range meters {
-		usages[i] = m.Stop()
-	}
+	usages := lists.Map(meters, usage.Meter.Stop)
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,6 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// unzipRun unpacks a directory of a zip.
 func unzipRun(ctx context.Context, files []*zip.File, directory, into string) (Index, error) {
 	name := path.Base(directory)
 	if directory == "." {

@@ -1,6 +1,9 @@
 package parse
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // patterns are an expression a line. Each matches a whole line.
 type patterns []*pattern
@@ -73,12 +76,7 @@ func (p *report) compute(r *reading) {
 }
 
 func (p patterns) match(line string) bool {
-	for _, one := range p {
-		if one.match(line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(one *pattern) bool { return one.match(line) })
 }
 
 // take adds the named groups of a line, if it is one with figures.

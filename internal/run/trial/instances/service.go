@@ -166,10 +166,7 @@ func asAgent(ctx context.Context, i *Instance, c agent.Command) error {
 const passTimeout = 10 * time.Minute
 
 func (g *Group) removeVolumes() error {
-	var errs []error
-	for _, directory := range g.volumes {
-		errs = append(errs, userns.RemoveAll(directory))
-	}
+	errs := lists.Map(g.volumes, userns.RemoveAll)
 	g.volumes = nil
 	return errors.Join(errs...)
 }
@@ -258,12 +255,7 @@ const hostsFile = "/etc/hosts"
 // nameServices lets services find each other by name, and the hosts that they are given.
 // Agents write it, since images without a shell have services too.
 func (r Roles) nameServices(ctx context.Context, network environment.Network) error {
-	var services []*Instance
-	for _, i := range r.Instances() {
-		if i.service != nil {
-			services = append(services, i)
-		}
-	}
+	services := lists.Filter(r.Instances(), func(i *Instance) bool { return i.service != nil })
 	for _, i := range services {
 		text, err := i.Agent().ReadFile(ctx, hostsFile, 0)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package instances
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,9 +161,7 @@ func (p *Pool) startAll(ctx context.Context, r Request, g *Group) error {
 	starting, giveUp := context.WithCancel(ctx)
 	g.giveUp = giveUp
 	limit := r.Shape.Starting
-	if limit == 0 {
-		limit = len(g.instances)
-	}
+	limit = cmp.Or(limit, len(g.instances))
 	var mu sync.Mutex
 	var first error
 	crash.Each(len(g.instances), limit, func(n int) {

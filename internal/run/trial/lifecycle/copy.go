@@ -142,7 +142,6 @@ func (c *Copy) DriverStep() *workload.Step {
 // Vars are what the commands of an instance know of the addresses.
 func (c *Copy) Vars(i *instances.Instance) workload.InstanceVars { return c.vars[i] }
 
-// anyPack is the workload for what is the same in all instances.
 func (c *Copy) anyPack() workload.Pack { return c.packs[c.roles.Instances()[0]] }
 
 // Driver is the instance that the driver runs in; nil where there is none.

@@ -71,7 +71,6 @@ func startPerfCounters(depth Depth, footprints []usage.Footprint, why error) (_ 
 	return p, nil
 }
 
-// openEvents opens an event on every task.
 func openEvents(attr unix.PerfEventAttr, tasks map[int]int) (events []int, err error) {
 	attr.Size = unix.PERF_ATTR_SIZE_VER5
 	attr.Bits = unix.PerfBitInherit
