@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"context"
 
 	"tare/internal/environment"
@@ -151,9 +152,7 @@ func (b *builder) directStep(from, to *draft) Part {
 	default:
 		b.note("no part between %s and %s can be switched separately: the step is the whole difference", from.Kind, to.Kind)
 	}
-	if p.About == "" {
-		p.About = about
-	}
+	p.About = cmp.Or(p.About, about)
 	p.Switched = about
 	for _, guest := range []*environment.Guest{one, two} {
 		if guest != nil {

@@ -24,10 +24,7 @@ type Unit struct {
 // Units are the parts of a ladder. The parts of each of these groups are one unit,
 // unless a part outside the group has to be switched between them.
 func Units(l Ladder, groups []string) []Unit {
-	units := make([]Unit, len(l.Parts))
-	for i, p := range l.Parts {
-		units[i] = Unit{p, []string{p.Key}}
-	}
+	units := lists.Map(l.Parts, func(p Part) Unit { return Unit{p, []string{p.Key}} })
 	for _, g := range groups {
 		if together, ok := mergeGroup(units, g); ok {
 			units = together
@@ -240,7 +237,6 @@ func rungsOf(l Ladder, units []Unit, order []int) (path []rung, err error) {
 	return path, nil
 }
 
-// addOrder adds the environments and steps of one order.
 func (d *Design) addOrder(base study.Environment, path []rung, missing func(study.Environment) string, order int) {
 	var pending []Unit // switched in rungs that do not work here
 	for _, r := range path {

@@ -77,7 +77,6 @@ func (d *draft) decode() (any, error) {
 	return options, nil
 }
 
-// with is the draft with another kind and its options.
 func (d *draft) with(kind string, options any) (*draft, error) {
 	other := d.clone()
 	other.Kind = kind

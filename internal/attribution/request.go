@@ -1,6 +1,7 @@
 package attribution
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -155,9 +156,7 @@ func (r Request) path() (plan *study.Plan, path []study.Environment, err error) 
 		Name: "explain-" + strings.TrimSuffix(filepath.Base(r.Workload), ".yaml"),
 		Use:  r.Workload, Margin: r.Margin,
 	}
-	if draft.Margin == "" {
-		draft.Margin = "2%"
-	}
+	draft.Margin = cmp.Or(draft.Margin, "2%")
 	for flag, text := range r.named() {
 		e, err := study.ParseEnvironment(text)
 		if err != nil {
@@ -269,7 +268,6 @@ func named(plan *study.Plan, studyName, name string) (study.Environment, error) 
 	return study.Environment{}, fmt.Errorf("the study %s has no environment %s: it has %s", studyName, name, strings.Join(names, ", "))
 }
 
-// parseParameter reads KEY=VALUE as a parameter of the workload.
 func parseParameter(w study.Workload, text string) (key, value string, err error) {
 	key, value, _ = strings.Cut(text, "=")
 	p, known := w.Pack.Parameters[key]

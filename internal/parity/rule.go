@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
@@ -134,9 +135,7 @@ func (r *Rules) check(root strictyaml.Node) {
 }
 
 func (r *Rule) check(at strictyaml.Node, traits []string) {
-	if r.Compare == "" {
-		r.Compare = compareEqual
-	}
+	r.Compare = cmp.Or(r.Compare, compareEqual)
 	if _, _, err := r.tolerance(); err != nil {
 		at.At("compare").Problemf("compare: %s", err)
 	}

@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -65,9 +66,7 @@ func (f Format) Files(in model.Input, o model.Options) ([]model.File, error) {
 		return nil, err
 	}
 	name := f.File
-	if name == "" {
-		name = "report.txt"
-	}
+	name = cmp.Or(name, "report.txt")
 	return []model.File{{Name: name, Data: b.Bytes()}}, nil
 }
 

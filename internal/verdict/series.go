@@ -145,9 +145,7 @@ func (p *paired) forget(block int) {
 // waits for. Those before the first that has changed stay: a run can have many.
 func (e *entry) pairs() *paired {
 	p, most := &e.paired, e.held
-	if most == 0 {
-		most = max(e.s.last(), e.base.last())
-	}
+	most = cmp.Or(most, max(e.s.last(), e.base.last()))
 	p.forget(most + 1)
 	after := func(s *series) []int {
 		from, _ := slices.BinarySearch(s.blocks, p.upTo+1)

@@ -156,7 +156,6 @@ func levelName(parameters map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-// filesOf returns the files of paths.
 func filesOf(paths []string, environment string, names fileNames) ([]File, error) {
 	var all []File
 	for _, path := range paths {

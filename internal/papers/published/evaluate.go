@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -255,9 +256,7 @@ func (s *Study) totalled(c *Check, of located, row Row, claimed Number) Finding 
 // it, and otherwise of all rows.
 func (s *Study) parts(c *Check, of located, row Row) (parts []figure) {
 	for _, o := range c.Over {
-		if o.Environment == "" {
-			o.Environment = of.Environment
-		}
+		o.Environment = cmp.Or(o.Environment, of.Environment)
 		own := o.At != nil
 		base := *c
 		base.At, base.Table, base.Score = nil, of.Table, of.Score

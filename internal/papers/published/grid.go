@@ -81,7 +81,7 @@ func (p *page) gridLine(title int, columns []int, r gridRow) {
 	for i := range height {
 		line := padded(at(blocks[0], i), title)
 		for j, b := range blocks[1:] {
-			line += padLeft(at(b, i), columns[j])
+			line += strings.Repeat(" ", max(columns[j]-ansi.StringWidth(at(b, i)), 0)) + at(b, i)
 		}
 		p.line(line)
 	}

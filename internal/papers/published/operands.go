@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -178,9 +179,7 @@ func (s *Study) locate(c *Check, o Operand) located {
 	if o.Table == "" && o.Score == "" {
 		o.Table, o.Score = c.Table, c.Score
 	}
-	if o.Statistic == "" {
-		o.Statistic = c.Statistic
-	}
+	o.Statistic = cmp.Or(o.Statistic, c.Statistic)
 	if o.At == nil {
 		o.At = c.At
 	}

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -87,9 +88,7 @@ func (p *page) head(r Result) {
 	var rows [][]string
 	for _, e := range r.Environments {
 		kind := e.Kind
-		if kind == "" {
-			kind = "no environment kind of tare"
-		}
+		kind = cmp.Or(kind, "no environment kind of tare")
 		if e.Inside != "" {
 			kind += " inside " + e.Inside
 		}
@@ -154,10 +153,6 @@ func at(lines []string, i int) string {
 
 func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
-}
-
-func padLeft(text string, width int) string {
-	return strings.Repeat(" ", max(width-ansi.StringWidth(text), 0)) + text
 }
 
 func joined(with string, parts ...string) string {
@@ -295,9 +290,7 @@ func (p *page) rest(s *Study) {
 		var rows [][]string
 		for _, l := range s.LeftOut {
 			why := l.Why
-			if why == "" {
-				why = "a chart without printed values"
-			}
+			why = cmp.Or(why, "a chart without printed values")
 			rows = append(rows, []string{l.Place, l.Shows + ": " + why})
 		}
 		p.list(rows)

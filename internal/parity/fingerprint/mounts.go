@@ -15,7 +15,6 @@ import (
 	"tare/internal/parity"
 )
 
-// mount is one mount of the instance.
 type mount struct {
 	point, kind, source, root string
 	major                     int

@@ -86,7 +86,6 @@ func look(c *verdict.Contrast) appearance {
 	return appearances[verdict.None]
 }
 
-// sign draws the sign of a verdict.
 func (p *picture) sign(of verdict.Verdict, at point) {
 	a := appearances[of]
 	switch of {
@@ -105,7 +104,6 @@ func (p *picture) sign(of verdict.Verdict, at point) {
 // confounded explains the mark of a comparison that a confound affects.
 const confounded = model.Mark + " something besides the layer differs"
 
-// entry is one of a legend.
 type entry struct {
 	text string
 	draw func(at point) // nil for a text alone

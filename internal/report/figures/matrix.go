@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
 )
@@ -22,10 +23,9 @@ const mostRows = 44
 // matrix draws the verdicts: a row for each primary metric, a column for each environment.
 func matrix(v *model.Report) (pictures []*picture) {
 	environments := v.Compared()
-	var rows []matrixRow
-	for _, r := range v.Primary() {
-		rows = append(rows, matrixRow{r.Workload.Name, model.LevelTitle(r.Metric.Name, r.Level.Name), r.Metric})
-	}
+	rows := lists.Map(v.Primary(), func(r model.Row) matrixRow {
+		return matrixRow{r.Workload.Name, model.LevelTitle(r.Metric.Name, r.Level.Name), r.Metric}
+	})
 	if len(environments) == 0 || len(rows) == 0 {
 		return nil
 	}

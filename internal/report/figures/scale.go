@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -27,9 +28,7 @@ func newChanges(margin float64, straight bool, values []float64) changes {
 		}
 	}
 	room := (a.high - a.low) * .04
-	if room == 0 {
-		room = .1
-	}
+	room = cmp.Or(room, .1)
 	a.low, a.high = a.low-room, a.high+room
 	return a
 }

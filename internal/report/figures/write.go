@@ -13,6 +13,7 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 
 	"tare/internal/attribution/analysis"
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
 )
@@ -72,11 +73,7 @@ func (p *picture) svg(paint func(colour) string) []byte {
 			painted += fmt.Sprintf(` stroke="%s" stroke-width="%s"`, paint(s.stroke), digits(s.width))
 		}
 		if s.dash != nil {
-			var parts []string
-			for _, d := range s.dash {
-				parts = append(parts, digits(d))
-			}
-			painted += fmt.Sprintf(` stroke-dasharray="%s"`, strings.Join(parts, " "))
+			painted += fmt.Sprintf(` stroke-dasharray="%s"`, strings.Join(lists.Map(s.dash, digits), " "))
 		}
 		at := s.points[0]
 		if s.text != "" {
@@ -88,10 +85,7 @@ func (p *picture) svg(paint func(colour) string) []byte {
 			fmt.Fprintf(&out, `<text x="%s" y="%s" font-size="%s" text-anchor="%s" textLength="%s" lengthAdjust="spacingAndGlyphs"%s%s>%s</text>`+"\n", digits(at.x), digits(at.y), digits(s.size), s.anchor, digits(widthOf(s.text, s.size)), painted, turned, escaped(s.text))
 			continue
 		}
-		var points []string
-		for _, q := range s.points {
-			points = append(points, digits(q.x)+","+digits(q.y))
-		}
+		points := lists.Map(s.points, func(q point) string { return digits(q.x) + "," + digits(q.y) })
 		element := "polyline"
 		if s.closed {
 			element = "polygon"

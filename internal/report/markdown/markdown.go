@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/visible"
 	"tare/internal/report/model"
 	"tare/internal/report/section"
@@ -78,10 +79,7 @@ func (d *document) part(p section.Part) {
 	if p.Table != nil {
 		d.add(table(p.Table)...)
 	}
-	var notes []string
-	for _, n := range p.Notes {
-		notes = append(notes, "- "+cell(n))
-	}
+	notes := lists.Map(p.Notes, func(n section.Cell) string { return "- " + cell(n) })
 	for i, reason := range p.Numbered {
 		notes = append(notes, fmt.Sprintf("- [%d] %s", i+1, escape(reason)))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
 	"tare/internal/verdict/anomaly"
@@ -135,10 +136,9 @@ func (v *Report) when(m *rundir.Import) string {
 		}
 	}
 	sort.SliceStable(files, func(i, j int) bool { return files[i].Taken.Before(files[j].Taken) })
-	var parts []string
-	for _, f := range files {
-		parts = append(parts, v.ShownName(f.Environment)+" "+f.Taken.UTC().Format("2006-01-02 15:04"))
-	}
+	parts := lists.Map(files, func(f rundir.ImportedFile) string {
+		return v.ShownName(f.Environment) + " " + f.Taken.UTC().Format("2006-01-02 15:04")
+	})
 	return "First results, UTC: " + strings.Join(parts, ", ")
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"tare/internal/subject"
 
 	"tare/internal/base/lists"
 	"tare/internal/stats"
@@ -12,6 +11,7 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )

@@ -44,10 +44,7 @@ func (v *Report) onNodes() string {
 	if len(blocks) < 2 {
 		return ""
 	}
-	var counts []int
-	for _, name := range slices.Sorted(maps.Keys(blocks)) {
-		counts = append(counts, len(blocks[name]))
-	}
+	counts := lists.Map(slices.Sorted(maps.Keys(blocks)), func(name string) int { return len(blocks[name]) })
 	each := strings.Join(lists.Map(counts, strconv.Itoa), ", ")
 	if len(counts) > mostNodes {
 		each = fmt.Sprintf("%d to %d each", slices.Min(counts), slices.Max(counts))

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -46,8 +47,6 @@ func (v *Report) BlockRatios(of subject.Figure) map[string][]BlockRatio {
 // logarithmic further out, so that 3% and a factor of 40 fit on one axis.
 func Bend(d, margin float64) float64 {
 	constant := 5 * margin
-	if constant == 0 {
-		constant = .1
-	}
+	constant = cmp.Or(constant, .1)
 	return math.Copysign(math.Log1p(math.Abs(d)/constant), d)
 }

@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"tare/internal/subject"
 
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/usage"
 	"tare/internal/verdict"
 )

@@ -2,6 +2,7 @@ package section
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"tare/internal/report/model"
@@ -14,15 +15,10 @@ func Percentiles(v *model.Report, w model.Workload) (parts []Part) {
 	metrics := w.AllMetrics()
 	for _, d := range v.Distributions(w) {
 		t := measuresOf(v, w, "Percentiles of "+d.Name+" in "+w.Name, func(at measured) bool {
-			if at.Rung || !at.Ran() {
-				return false
-			}
-			for _, n := range d.Numbers {
-				if x, _ := at.Level.Metric(metrics[n].Name).At(at.Environment); !math.IsNaN(x) {
-					return true
-				}
-			}
-			return false
+			return !at.Rung && at.Ran() && slices.ContainsFunc(d.Numbers, func(n int) bool {
+				x, _ := at.Level.Metric(metrics[n].Name).At(at.Environment)
+				return !math.IsNaN(x)
+			})
 		})
 		for i, n := range d.Numbers {
 			var cells []measure

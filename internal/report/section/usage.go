@@ -22,7 +22,6 @@ type used struct {
 	given func(*usage.Usage) bool
 }
 
-// useTable is a table of the resource use.
 type useTable struct {
 	title   string
 	columns []used

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/visible"
 	"tare/internal/report/model"
 )
@@ -22,10 +23,7 @@ func CSV(v *model.Report) (files []model.File, err error) {
 		}
 		var out bytes.Buffer
 		w := csv.NewWriter(&out)
-		cells := make([]string, len(t.Columns))
-		for i, c := range t.Columns {
-			cells[i] = c.Name
-		}
+		cells := lists.Map(t.Columns, func(c Column) string { return c.Name })
 		_ = w.Write(cells) // a buffer takes all
 		for _, row := range t.Rows {
 			for i, cell := range row {

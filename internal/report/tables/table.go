@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/subject"
@@ -56,18 +57,9 @@ type column[R any] struct {
 }
 
 func tableOf[R any](name, about string, columns []column[R], from []R) Table {
-	t := Table{Name: name, About: about}
-	for _, c := range columns {
-		t.Columns = append(t.Columns, c.Column)
-	}
-	for _, r := range from {
-		cells := make([]any, len(columns))
-		for i, c := range columns {
-			cells[i] = c.of(r)
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t
+	return Table{Name: name, About: about,
+		Columns: lists.Map(columns, func(c column[R]) Column { return c.Column }),
+		Rows:    lists.Map(from, func(r R) []any { return lists.Map(columns, func(c column[R]) any { return c.of(r) }) })}
 }
 
 // Of returns all tables of a run.
