@@ -102,7 +102,6 @@ func (e *exporter) share(ctx context.Context) float64 {
 	return (used() - before) / time.Since(began).Seconds()
 }
 
-// ownCPU is the CPU time of this process.
 func ownCPU() time.Duration {
 	var r unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &r)

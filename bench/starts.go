@@ -181,7 +181,6 @@ type handMade struct {
 	after   func(directory string) error
 }
 
-// by returns the start by hand.
 func (h handMade) by(s *session, directory string) byHand {
 	like := failing.Must(cgroup.At(h.example.Footprint().Cgroups[0]))
 	// It is read now: the example is stopped before the first start.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tare/internal/base/lists"
 )
 
 // schema is a JSON schema (draft 2020-12), as far as those of tare use it.
@@ -179,11 +181,7 @@ func (s schema) kind() string {
 	case string:
 		return t
 	case []any:
-		var names []string
-		for _, name := range t {
-			names = append(names, fmt.Sprint(name))
-		}
-		return strings.Join(names, " or ")
+		return strings.Join(lists.Map(t, func(name any) string { return fmt.Sprint(name) }), " or ")
 	}
 	if len(s.Properties) > 0 {
 		return "object"
@@ -206,7 +204,6 @@ func (s schema) bounds() (text string) {
 	return text
 }
 
-// cell is a text in a table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
 }

@@ -76,7 +76,6 @@ func minus(text string) string {
 	return strings.NewReplacer("[-", "[−", " -", " −").Replace(text)
 }
 
-// pages are the routes.
 func (s *Server) pages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page(s.list))
@@ -194,7 +193,6 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 // most is how many runs a page of the list shows.
 const most = 100
 
-// listed is a page of the list.
 type listed struct {
 	Runs               []index.Run
 	First, Last, All   int // the runs of this page, counted from 1

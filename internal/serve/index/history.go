@@ -49,7 +49,6 @@ type Counted struct {
 	Runs int
 }
 
-// contrast is a contrast of a run.
 type contrast struct {
 	Series
 	Value

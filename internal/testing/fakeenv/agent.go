@@ -32,7 +32,6 @@ type fakeAgent struct {
 	clock   time.Duration
 }
 
-// connect starts a fake agent and connects a client to it.
 func connect(ctx context.Context, env *Environment, instance string) (*agent.Client, *fakeAgent, error) {
 	ours, theirs := net.Pipe()
 	a := &fakeAgent{

@@ -29,7 +29,6 @@ type snapshot struct {
 	Settings   settings
 }
 
-// machine is one VM.
 type machine struct {
 	Name, UUID string
 	Settings   settings

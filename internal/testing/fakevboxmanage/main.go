@@ -17,7 +17,6 @@ import (
 	"tare/internal/testing/sshguest"
 )
 
-// version is the output of --version.
 const version = "7.0.20r163906"
 
 func main() {

@@ -119,7 +119,6 @@ func (k Kind) replay(t *testing.T) string {
 	return path
 }
 
-// options returns the kind's options, with a program.
 func (k Kind) options(t *testing.T, program, options string) any {
 	t.Helper()
 	registration, ok := environment.Lookup(k.Key)

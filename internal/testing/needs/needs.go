@@ -18,7 +18,6 @@ import (
 // scripts/allowed-skips allows it.
 const LeftOut = "left out by -short"
 
-// short skips the test with -short.
 func short(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
