@@ -1,15 +1,14 @@
 package faults
 
 import (
-	"strings"
 	"testing"
 
 	"tare/internal/rundir"
 )
 
-// A budget that is spent in a block, in whatever step, ends the run after that block:
-// nothing of it is lost, and the run says why it ended.
-func TestABudgetThatIsSpentInABlockEndsTheRunAfterIt(t *testing.T) {
+// A budget that is spent in a block, in whatever step, ends the run: what has a sample by
+// then counts, nothing has failed, and the run says why it ended.
+func TestABudgetThatIsSpentInABlockEndsTheRun(t *testing.T) {
 	for _, step := range []string{"begin", "setup", "server", "warmup", "driver", "teardown"} {
 		t.Run(step, func(t *testing.T) {
 			if step != "setup" && step != "driver" {
@@ -24,12 +23,12 @@ func TestABudgetThatIsSpentInABlockEndsTheRunAfterIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(run.Trials) != 2 || r.failures() > 0 || !strings.Contains(r.reasons(), "1 native ok") || !strings.Contains(r.reasons(), "1 oci ok") {
-				t.Errorf("not the trials of one block: %s", r.reasons())
+			if sampled := step == "driver" || step == "teardown"; r.failures() > 0 || len(run.Trials) > 2 || sampled && len(run.Trials) == 0 {
+				t.Errorf("%d trials: %s", len(run.Trials), r.reasons())
 			}
 			for _, trial := range run.Trials {
-				if len(trial.Rounds) != 2 {
-					t.Errorf("%s has %d rounds", trial.Environment, len(trial.Rounds))
+				if len(trial.Rounds) == 0 {
+					t.Errorf("%s has no sample", trial.Environment)
 				}
 			}
 			if wrong, err := run.Verify(); err != nil || len(wrong) > 0 {
