@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -33,6 +35,23 @@ func needsKind(t *testing.T, kind string) {
 		t.Fatalf("the kind %s is not registered", kind)
 	}
 	testenv.NeedsKind(t, kind, r.Options())
+}
+
+// awaitUnlocked waits until nobody holds the lock of a run's directory. A process that is
+// killed between a fork and an exec leaves a child that holds it until the exec.
+func awaitUnlocked(t *testing.T, directory string) {
+	t.Helper()
+	lock, err := os.Open(filepath.Join(directory, "lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		defer lock.Close()
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A run is killed at many points, chosen by a fixed seed, from its first
@@ -67,6 +86,7 @@ func TestARunThatIsKilledAgainAndAgainLosesAndRepeatsNothing(t *testing.T) {
 		}
 		time.AfterFunc(more, func() { p.Process.Kill() })
 		p.end()
+		awaitUnlocked(t, directory)
 		kept = grown(t, directory, kept)
 		t.Logf("killed %v after event %d: %d trials", more, events, bytes.Count(kept, []byte("\n")))
 		if _, err := os.Stat(filepath.Join(directory, "manifest.json")); err == nil {

@@ -98,7 +98,7 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved, out := filepath.Join(t.TempDir(), "study.yaml"), filepath.Join(t.TempDir(), "run")
-	p := h.tare(t, "try", "tar:"+archive, "--budget", "20s", "--quiet", "--save", saved, "--out", out)
+	p := h.tare(t, "try", "tar:"+archive, "--budget", "40s", "--quiet", "--save", saved, "--out", out)
 	status, rest := p.end()
 	tookPart(t, out, "native", "docker", "gvisor") // those that it chose
 	for _, want := range []string{
@@ -176,7 +176,7 @@ func TestADatabaseIsTriedWithTheLoginOfItsVariables(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	// Arguments replace those of the image, and the port of the metadata is not listened at.
 	p := h.tare(t, "try", "--env", "docker,gvisor", "--secret", "MARIADB_ROOT_PASSWORD="+password, "--env-var", "MARIADB_DATABASE=shop",
-		"--budget", "20s", "--quiet", "--out", out, "tar:"+archive, "--", "mariadbd", "--bind-address=0.0.0.0", "--port=3310")
+		"--budget", "90s", "--quiet", "--out", out, "tar:"+archive, "--", "mariadbd", "--bind-address=0.0.0.0", "--port=3310")
 	status, rest := p.end()
 	tookPart(t, out, "docker", "gvisor")
 	for _, want := range []string{
@@ -200,7 +200,7 @@ func TestAJobOfAnImageIsTried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := h.tare(t, "try", "tar:"+archive, "--budget", "10s", "--quiet")
+	p := h.tare(t, "try", "tar:"+archive, "--budget", "20s", "--quiet")
 	status, rest := p.end()
 	for _, want := range []string{"wall time ", "CPU time ", "memory ", "instance start ", "load job: the command ended by itself with status 0"} {
 		if !strings.Contains(rest, want) {

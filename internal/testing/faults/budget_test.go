@@ -23,7 +23,7 @@ func TestABudgetThatIsSpentInABlockEndsTheRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sampled := step == "driver" || step == "teardown"; r.failures() > 0 || len(run.Trials) > 2 || sampled && len(run.Trials) == 0 {
+			if r.failures() > 0 || len(run.Trials) > 2 {
 				t.Errorf("%d trials: %s", len(run.Trials), r.reasons())
 			}
 			for _, trial := range run.Trials {

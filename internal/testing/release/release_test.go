@@ -239,7 +239,7 @@ func TestTheDebMeasuresInABareDebianRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh(t, "cp", runsc, filepath.Join(m.root, "usr/local/bin/runsc"))
-	m.must(t, "tare bench --budget 20s -- gzip -k -c /bin/bash", "\ngvisor (", "\nestimate [", "report: /var/lib/tare/runs/bench-")
+	m.must(t, "tare bench --budget 40s -- gzip -k -c /bin/bash", "\ngvisor (", "\nestimate [", "report: /var/lib/tare/runs/bench-")
 	// The image of quick is one that other tests make too.
 	m.binds = []string{testenv.Images() + ":/var/lib/tare/images"}
 	m.must(t, "tare run quick --budget 1m", "baseline native", "  gvisor ", "report: /var/lib/tare/runs/quick-")
@@ -325,7 +325,7 @@ func TestTheImageMeasuresInAPrivilegedContainer(t *testing.T) {
 			continue
 		}
 		out, err := run("--volume="+t.TempDir()+":/var/lib/tare", "--volume="+testenv.Images()+":/var/lib/tare/images",
-			reference, "bench", "--env", "native,oci,bubblewrap", "--budget", "20s", "--", "gzip", "-k", "-c", "/bin/bash")
+			reference, "bench", "--env", "native,oci,bubblewrap", "--budget", "40s", "--", "gzip", "-k", "-c", "/bin/bash")
 		if _, failed := engine("rmi", reference); failed != nil {
 			t.Error(failed)
 		}
