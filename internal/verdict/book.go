@@ -1,9 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"iter"
 	"slices"
-	"time"
 
 	"tare/internal/base/lists"
 	"tare/internal/environment"
@@ -168,7 +168,7 @@ func places(plan *study.Plan) iter.Seq2[subject.Place, study.Workload] {
 func emptyBook(plan *study.Plan) *Book {
 	b := &Book{plan: plan, turns: 1, labels: map[string]string{}, series: map[subject.Cell][]*series{},
 		metrics: map[string][]workload.Metric{}, touched: map[subject.Cell][]*entry{},
-		families: map[any]*family{}, clock: clock{ends: map[int]time.Time{}, looks: make([]int, len(stats.BudgetLooks()))}}
+		families: map[any]*family{}, clock: clock{spans: map[int][]timeSpan{}, looks: make([]int, len(stats.BudgetLooks()))}}
 	for _, w := range plan.Workloads {
 		b.metrics[w.Name] = metricsOf(w.Pack)
 	}
@@ -316,7 +316,7 @@ func (b *Book) Open(at subject.Cell, block int) bool {
 }
 
 func (b *Book) refresh(e *entry) {
-	if design := b.plan.Design; design.Budget > 0 && b.clock.tick(design.Budget, design.Blocks.Max*b.turns) {
+	if design := b.plan.Design; design.Budget > 0 && b.clock.tick(design.Budget, design.Blocks.Max*b.turns, cmp.Or(b.plan.Nodes.Parallel, b.plan.Nodes.Count, len(b.plan.Nodes.Names), 1)) {
 		for _, other := range b.entries {
 			other.stale = true
 		}

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,13 +54,20 @@ func (b *Book) rules(c *Contrast) stats.Rules {
 	return stats.Rules{M: c.Family, Rate: 1 - float64(d.Confidence), Margin: c.logMargin(), Precision: float64(cmp.Or(d.Precision, study.DefaultPrecision))}
 }
 
-// looks are those at the differences of these blocks so far.
-func (b *Book) looks(blocks []int) []stats.Look {
+// looks are those at the differences of these blocks so far. That of a block waits until
+// all before it are complete.
+func (b *Book) looks(blocks []int, held int) []stats.Look {
 	switch d := b.plan.Design; {
 	case !d.Leaves():
 		return nil
 	case d.Budget > 0:
-		return stats.BlockLooks(blocks, b.clock.looks)
+		complete := func(block int) int {
+			if held > 0 && block >= held {
+				return 0
+			}
+			return block
+		}
+		return stats.BlockLooks(blocks, lists.Map(b.clock.looks, complete))
 	default:
 		return stats.CountLooks(blocks, d.Blocks.Max)
 	}
@@ -73,7 +81,7 @@ func (b *Book) judge(f *family) {
 			e.s, e.base = joined(e.of), joined(e.over)
 			p := e.pairs()
 			if e.course = (stats.Course{D: p.d}); !e.value {
-				e.course.Looks = b.looks(p.blocks)
+				e.course.Looks = b.looks(p.blocks, e.held)
 			}
 		}
 		f.conclude(b)
@@ -147,13 +155,13 @@ func left(all []*entry) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(k *entry) bool { return !k.judged.Closed || k.course.Final })
 }
 
-// clock finds the blocks of the looks of a run with a budget. Its time is that in which
-// trials were made, by their own times, so that pauses between sessions do not
-// count and the order of the trials makes no difference.
+// clock finds the blocks of the looks of a run with a budget. The time up to the end of a
+// block is that in which trials of it and of those before it were made, by their own times:
+// pauses between sessions do not count, the order of the trials makes no difference, and
+// blocks that run beside others change nothing when they are complete.
 type clock struct {
-	spans []timeSpan        // in which trials were made, rising and apart
-	ends  map[int]time.Time // of blocks
-	looks []int             // the blocks; 0 where none is known yet
+	spans map[int][]timeSpan // of each block, rising and apart
+	looks []int              // the blocks; 0 where none is known yet
 	stale bool
 }
 
@@ -161,54 +169,46 @@ type timeSpan struct{ from, to time.Time }
 
 func (k *clock) add(t rundir.Trial) {
 	k.stale = true
-	if t.Ended.After(k.ends[t.Block]) || k.ends[t.Block].IsZero() {
-		k.ends[t.Block] = t.Ended
-	}
+	spans, one := k.spans[t.Block], timeSpan{t.Started, t.Ended}
 	if !t.Ended.After(t.Started) {
+		k.spans[t.Block] = spans // it has one
 		return
 	}
-	one := timeSpan{t.Started, t.Ended}
-	at, _ := slices.BinarySearchFunc(k.spans, one, func(s, o timeSpan) int { return s.to.Compare(o.from) })
+	at, _ := slices.BinarySearchFunc(spans, one, func(s, o timeSpan) int { return s.to.Compare(o.from) })
 	last := at
-	for ; last < len(k.spans) && !k.spans[last].from.After(one.to); last++ {
-		if k.spans[last].from.Before(one.from) {
-			one.from = k.spans[last].from
+	for ; last < len(spans) && !spans[last].from.After(one.to); last++ {
+		if spans[last].from.Before(one.from) {
+			one.from = spans[last].from
 		}
-		if k.spans[last].to.After(one.to) {
-			one.to = k.spans[last].to
+		if spans[last].to.After(one.to) {
+			one.to = spans[last].to
 		}
 	}
-	k.spans = slices.Replace(k.spans, at, last, one)
+	k.spans[t.Block] = slices.Replace(spans, at, last, one)
 }
 
-// until is the time in which trials were made up to a time of day.
-func (k *clock) until(end time.Time) (total time.Duration) {
-	for _, s := range k.spans {
-		if !s.from.Before(end) {
-			break
-		}
-		if s.to.After(end) {
-			s.to = end
-		}
-		total += s.to.Sub(s.from)
-	}
-	return total
-}
-
-// tick brings the looks up to date. It reports whether they have changed.
-func (k *clock) tick(budget time.Duration, most int) bool {
+// tick brings the looks up to date, where so many blocks are made at the same time. It
+// reports whether they have changed.
+func (k *clock) tick(budget time.Duration, most, parallel int) bool {
 	if !k.stale {
 		return false
 	}
 	k.stale = false
 	was := k.looks
 	k.looks = make([]int, len(stats.BudgetLooks()))
-	for block, end := range k.ends {
-		share := max(float64(k.until(end))/float64(budget), float64(block)/float64(max(most, 1)))
+	var took time.Duration
+	for _, block := range slices.Sorted(maps.Keys(k.spans)) {
+		for _, s := range k.spans[block] {
+			took += s.to.Sub(s.from)
+		}
+		share := max(float64(took)/float64(budget)/float64(parallel), float64(block)/float64(max(most, 1)))
 		for i, l := range stats.BudgetLooks() {
-			if share >= l.Time && (k.looks[i] == 0 || block < k.looks[i]) {
+			if share >= l.Time && k.looks[i] == 0 {
 				k.looks[i] = block
 			}
+		}
+		if !slices.Contains(k.looks, 0) {
+			break
 		}
 	}
 	return !slices.Equal(was, k.looks)
