@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"tare/internal/run"
 	"tare/internal/rundir"
@@ -70,5 +71,16 @@ func TestAFigureIsAPathOrAColumn(t *testing.T) {
 		if m := figuresOf(plan.Workloads[0].Pack); len(m) != 1 || !strings.HasPrefix(where, m[0].Field+",unit="+m[0].Unit+",") {
 			t.Errorf("%s: %+v", figure, m)
 		}
+	}
+}
+
+func TestABudgetLeavesTheNumberOfRunsAsItIsAsked(t *testing.T) {
+	o := Options{Argv: []string{"true"}, Environments: []string{"native", "docker"}, Packages: []string{"coreutils"}, Runs: 3, Budget: time.Minute}
+	plan, err := o.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := plan.Design.Blocks; !b.Fixed || b.Max != 3 {
+		t.Errorf("the blocks are %+v", b)
 	}
 }

@@ -172,7 +172,7 @@ func (o Options) Plan() (*study.Plan, error) {
 		draft.Secret = append(draft.Secret, source)
 	}
 	// What is wrong with the options is said before the command is looked for.
-	over := study.Overrides{Budget: o.Budget, Seed: o.Seed}
+	over := study.Overrides{Budget: o.Budget, Blocks: o.Runs, Seed: o.Seed}
 	plan, err := draft.Resolve(over)
 	if err == nil {
 		draft.Packages, err = o.packages()
