@@ -21,6 +21,6 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | x
 # that make builds.
 GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" \
 	GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$PWD/build/cache/golangci-lint} golangci-lint run "$@" || failed=1
-shellcheck scripts/*.sh .ci/run examples/ci/*.sh || failed=1
+shellcheck scripts/*.sh scripts/*.bash .ci/run examples/ci/*.sh || failed=1
 scripts/vulncheck.sh --if-reachable "$@" || failed=1
 exit "$failed"

@@ -11,7 +11,7 @@
 # less than 12 GiB of free memory, or below another of these, the command runs as it is.
 set -euo pipefail
 
-[ $# -gt 0 ] || { sed -n '7s/^# *//p' "$0" >&2; exit 2; }
+[ $# -gt 0 ] || { sed -n '8s/^# *//p' "$0" >&2; exit 2; }
 # shellcheck source=/dev/null
 . "$(dirname "$0")/run.bash"
 least=$((12 << 20)) # KiB
@@ -19,8 +19,9 @@ free=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
 if [ -n "${TARE_TEST_MEMORY:-}" ] || [ "$(id -u)" != 0 ] || [ "${free:-0}" -lt "$least" ]; then exec "$@"; fi
 
 # A short path, since those of sockets are limited. One that was killed has left its own.
-for left in /tmp/tare.*; do
-	[ ! -d "$left" ] || [ -d "/proc/${left##*.}" ] || { umount -R "$left" && rmdir "$left"; } || true
+# A link is not followed: anybody can make one there, to a file system of others.
+for left in /tmp/tare.[0-9]*; do
+	[ ! -d "$left" ] || [ -L "$left" ] || [ -d "/proc/${left##*.}" ] || { umount -R "$left" && rmdir "$left"; } || true
 done
 memory=/tmp/tare.$$
 mkdir "$memory"
