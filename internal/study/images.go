@@ -36,7 +36,8 @@ func roleImages(root strictyaml.Node, plan *Plan) map[string]image.Source {
 	for _, w := range plan.Workloads {
 		for _, role := range w.Pack.RoleNames() {
 			if w.Application.Of(role) != nil {
-				images[w.Pack.RoleImage(role)] = image.Source{Reference: w.Pack.RoleImage(role), Engine: !strings.HasPrefix(w.Pack.RoleImage(role), "docker-daemon:")}
+				reference := w.Pack.RoleImage(role) // what the engine has of this name, else the registry
+				images[reference] = image.Source{Reference: reference, Engine: !strings.HasPrefix(reference, "docker-daemon:")}
 			}
 		}
 	}

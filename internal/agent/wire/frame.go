@@ -1,4 +1,4 @@
-// Package wire has what both sides of the agent's protocol share: frames,
+// Package wire has what both sides of the agent's protocol share: the greeting, frames,
 // messages and flow control of many requests multiplexed over one byte stream.
 // docs/contributing/agent.md specifies the protocol, and says why it is not yamux.
 //

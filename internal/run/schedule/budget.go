@@ -126,7 +126,7 @@ func (s *Schedule) Forecast(elapsed time.Duration) string {
 	for _, n := range slices.Sorted(maps.Keys(few)) {
 		short = append(short, fmt.Sprintf("%s of %s", counted(n, "block", "blocks"), strings.Join(few[n], ", ")))
 	}
-	return text + fmt.Sprintf(". That is %s, and a verdict takes at least %d: about %s would do", strings.Join(short, " and "), stats.LeastLook, roundUp(least))
+	return text + fmt.Sprintf(". A verdict takes at least %d blocks, and there is time for %s: --budget %s would probably suffice", stats.LeastLook, strings.Join(short, " and "), roundUp(least))
 }
 
 // roundsIn a block, of an environment: from the fewest to the most of its workloads.

@@ -42,8 +42,7 @@ type Progress struct {
 }
 
 // ToGo is the time that a run is likely to go on, and the time that its budget leaves it;
-// 0 is an unknown one. A likely time beyond the budget is unknown, unless it is that of
-// the block under way, which is finished.
+// 0 is an unknown one.
 func (p Progress) ToGo() (likely, atMost time.Duration) {
 	if p.Budget > 0 {
 		atMost = max(0, p.Budget-p.Elapsed)

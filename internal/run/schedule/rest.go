@@ -25,8 +25,8 @@ func (s *Schedule) timeOf(t rundir.Trial) {
 	s.sampled[t.Cell()] += time.Duration(t.HostSeconds * float64(time.Second))
 }
 
-// cost is what an environment takes in a block: its starts, as in the first blocks, and
-// as many samples as are planned.
+// cost is what an environment takes in a block: its starts, as in the first block, and
+// as many samples as are planned. Where environments rest, the first block is one.
 func (s *Schedule) cost(environment string, block int) time.Duration {
 	total := s.startsTook[environment]
 	for _, c := range s.cells {
@@ -36,7 +36,7 @@ func (s *Schedule) cost(environment string, block int) time.Duration {
 			total += s.sampled[c.In(environment)]
 		}
 	}
-	return total / time.Duration(max(1, s.firstBlocks()/s.turns))
+	return total
 }
 
 // restsBetween is in how many blocks an environment takes part once: in each, unless it
@@ -53,12 +53,12 @@ func (s *Schedule) restsBetween(environment string, block int) int {
 	costs := lists.Map(s.environments, func(name string) time.Duration { return s.cost(name, block) })
 	slices.Sort(costs)
 	own, usual := s.cost(environment, block), costs[(len(costs)-1)/2]
-	if usual <= 0 || own <= usual {
-		return 1
-	}
 	others := -own
 	for _, c := range costs {
 		others += c
+	}
+	if usual <= 0 || own <= usual || others <= 0 { // a journal can have any times
+		return 1
 	}
 	most := min(mostRest, int(math.Sqrt(float64(own)/float64(usual))))
 	for every := most; every > 1; every-- {

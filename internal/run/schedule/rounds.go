@@ -191,8 +191,8 @@ func (s *Schedule) choose(c cell, from int) choice {
 				each, made = append(each, b.of[name].took/time.Duration(n)), max(made, n)
 			}
 		}
-		if share := time.Duration(len(s.environments)); made > 0 {
-			chosen.of[name] = s.numberOf(rest/share, max(middle(each), 1), made, share)
+		if shares := len(s.environments); made > 0 {
+			chosen.of[name] = s.numberOf(rest/time.Duration(shares), max(middle(each), 1), made, shares)
 			chosen.takes[name] = middle(each) * time.Duration(chosen.of[name])
 		}
 	}
@@ -203,14 +203,14 @@ func (s *Schedule) choose(c cell, from int) choice {
 // numberOf rounds that pay, where one takes so long, so many were made in a first block,
 // and this is one of so many equal shares. Samples that take as long as the rest of a block
 // cost at most half of what they could save, whatever the variances are.
-func (s *Schedule) numberOf(rest, one time.Duration, made int, share time.Duration) int {
+func (s *Schedule) numberOf(rest, one time.Duration, made, shares int) int {
 	if made == 1 && s.plan.Design.Budget == 0 {
 		return 1
 	}
 	times := float64(rest) / float64(one)
 	n := int(min(math.Sqrt(assumedRatio*times)+.5, times, study.MostRounds))
 	if s.plan.Design.Budget > 0 {
-		n = min(max(n, fewRounds), int((s.budgetOfCell()/blocksInBudget/share-rest)/one))
+		n = min(max(n, fewRounds), int((s.budgetOfCell()/time.Duration(blocksInBudget*shares)-rest)/one))
 	}
 	return max(n, min(made, fewRounds), 1)
 }

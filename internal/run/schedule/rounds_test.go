@@ -331,7 +331,7 @@ func TestASlowEnvironmentDoesNotSpendTheBudgetOfOthers(t *testing.T) {
 func TestWhatABudgetIsLikelyToGiveIsSaidAfterTheFirstBlock(t *testing.T) {
 	for budget, want := range map[time.Duration]string{
 		10 * time.Minute: "planned from the first block: about 15 blocks of 38s in 10m0s; rounds of samples: native 28, docker 28, vm 28",
-		2 * time.Minute:  "planned from the first block: about 3 blocks of 32s in 2m0s; rounds of samples: native 8, docker 8, vm 8. That is 3 blocks of docker, vm, and a verdict takes at least 6: about 3m30s would do",
+		2 * time.Minute:  "planned from the first block: about 3 blocks of 32s in 2m0s; rounds of samples: native 8, docker 8, vm 8. A verdict takes at least 6 blocks, and there is time for 3 blocks of docker, vm: --budget 3m30s would probably suffice",
 	} {
 		p := chosen(planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block"))
 		p.Design.Budget = budget
