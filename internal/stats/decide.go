@@ -1,6 +1,11 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 // Outcome is the result for one contrast. The caller, who knows the metric, gives
 // the direction its word (slower, faster).
@@ -23,27 +28,40 @@ type Decision struct {
 
 // BlocksNeeded projects the number of blocks after which the half-width of the interval at
 // alpha is at most that wanted, from one of n blocks; 0 where that is unbounded. The width
-// shrinks with the square root of n. That of an extended range shrinks with the
-// extension, while the range grows as that of normal values does.
+// shrinks as that of normal differences does.
 func BlocksNeeded(n int, v Interval, alpha, wanted float64) int {
 	if !v.Bounded() || wanted <= 0 {
 		return 0
 	}
-	half := (v.High - v.Low) / 2
-	if extended(n, alpha) {
-		deviation := half / (1 + 2*extension(n, alpha)) / normalRange(n)
-		for ; extended(n, alpha); n++ {
-			if deviation*normalRange(n)*(1+2*extension(n, alpha)) <= wanted {
-				return n
-			}
-		}
-		half = max(wanted, deviation*normalRange(n))
-	}
-	return int(math.Ceil(float64(n) * math.Pow(half/wanted, 2)))
+	return BlocksFor((v.High-v.Low)/2/expectedHalf(n, alpha), n, alpha, wanted)
 }
 
-// normalRange is about half of the expected range of n standard normal values (Blom,
-// Statistical estimates and transformed beta-variables, 1958).
+// BlocksFor is the least number of blocks, at least so many, whose differences of this
+// standard deviation have an interval at alpha that is expected to be narrow enough.
+func BlocksFor(deviation float64, least int, alpha, wanted float64) int {
+	half := func(n int) float64 { return deviation * expectedHalf(n, alpha) }
+	most := max(least, exactUpTo)
+	if last := half(most); last > wanted {
+		return int(math.Ceil(float64(most) * math.Pow(last/wanted, 2)))
+	}
+	return least + sort.Search(most-least, func(n int) bool { return half(least+n) <= wanted })
+}
+
+// expectedHalf is about the half-width of the interval of n standard normal differences. An
+// extended range is as wide as their expected range says (Blom, Statistical estimates and
+// transformed beta-variables, 1958). A signed-rank interval is that of Student's t at the
+// level that the distribution of ranks allows, over the root of its efficiency, 3/pi
+// (Hollander, Wolfe and Chicken, Nonparametric statistical methods, 2014, section 3.11).
+func expectedHalf(n int, alpha float64) float64 {
+	k := SignedRankK(n, alpha)
+	if k == 0 {
+		return normalRange(n) * (1 + 2*extension(n, alpha))
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
+	return t.Quantile(1-signedRankP(n, k-1)) * math.Sqrt(math.Pi/3/float64(n))
+}
+
+// normalRange is about half of the expected range of n standard normal values.
 func normalRange(n int) float64 {
 	return math.Sqrt2 * math.Erfinv(2*(float64(n)-.375)/(float64(n)+.25)-1)
 }

@@ -258,18 +258,43 @@ func TestOutliersAreCountedAndTailsCompared(t *testing.T) {
 }
 
 func TestBlocksNeeded(t *testing.T) {
-	if got := BlocksNeeded(60, Interval{0, -.04, .04}, .01, .01); got != 960 {
+	if got := BlocksNeeded(200, Interval{0, -.04, .04}, .01, .01); got != 3200 {
 		t.Errorf("%d", got)
 	}
 	// At a level of 1/64, the range of four is extended by itself on each side, and
 	// that of seven by nothing: there, the signed-rank interval begins.
-	for half, want := range map[float64]int{.01: 4, .012: 5, .02: 7, .08: 85} {
+	for half, want := range map[float64]int{.01: 4, .012: 5, .02: 7, .08: 44} {
 		if got := BlocksNeeded(4, Interval{0, -half, half}, 1./64, .01); got != want {
 			t.Errorf("of an extended range: %d, want %d", got, want)
 		}
 	}
 	if got := BlocksNeeded(8, Interval{0, math.Inf(-1), math.Inf(1)}, .01, .01); got != 0 {
 		t.Errorf("unbounded: %d", got)
+	}
+	if got := BlocksFor(0, 6, .05, .01); got != 6 {
+		t.Errorf("without a deviation: %d", got)
+	}
+}
+
+// What a projection expects of so many blocks is what normal differences give.
+func TestTheHalfWidthOfAnIntervalIsExpected(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const runs = 2000
+	for _, alpha := range []float64{.05, .044, .01, .001} {
+		for _, n := range []int{4, 5, 6, 7, 8, 10, 12, 16, 24, 60, 120} {
+			sum := 0.0
+			for range runs {
+				d := make([]float64, n)
+				for i := range d {
+					d[i] = rng.NormFloat64()
+				}
+				v := HodgesLehmann(d, alpha)
+				sum += (v.High - v.Low) / 2
+			}
+			if got, want := sum/runs, expectedHalf(n, alpha); math.Abs(math.Log(got/want)) > .07 {
+				t.Errorf("%d blocks at %v: %.3f, expected %.3f", n, alpha, got, want)
+			}
+		}
 	}
 }
 
