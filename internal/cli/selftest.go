@@ -39,7 +39,7 @@ Exit status:
   tare selftest --effects 0,0,0,0,0,0 --time 1h`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := positive(command, "time", "sample"); err != nil {
+			if err := positive(command, "time", "sample", "cycle"); err != nil {
 				return err
 			}
 			o.Run = app.runOptions(nil)
@@ -49,6 +49,8 @@ Exit status:
 	}
 	flags := command.Flags()
 	flags.DurationVar(&o.Time, "time", 5*time.Minute, "`time` for all measurements, after the image is ready")
+	flags.DurationVar(&o.Cycle, "cycle", selftest.DefaultCycle, "`time` of a run and of the usual practice beside it, at most")
+	flags.BoolVar(&o.NoUsual, "no-usual", false, "leave out the usual practice, which takes half of the time")
 	flags.StringArrayVarP(&o.Environments, "environment", "e", []string{"native"}, "`environment` to test, NAME or NAME+OPTION=VALUE...; can be repeated")
 	flags.StringSliceVar(&o.Effects, "effects", selftest.DefaultEffects, "known `effects`: more work in percent, quota or delay; one that is repeated is tested several times")
 	flags.StringVar(&o.Margin, "margin", study.DefaultMargin.String(), "differences within this `share` count as equivalent")

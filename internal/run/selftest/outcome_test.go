@@ -14,7 +14,7 @@ import (
 
 func checked(t *testing.T, effects ...string) *Test {
 	t.Helper()
-	test, err := New(Options{Time: time.Minute, Environments: []string{"native"}, Effects: effects, Margin: "2%", Sample: DefaultSample})
+	test, err := New(Options{Time: time.Minute, Cycle: time.Minute, Environments: []string{"native"}, Effects: effects, Margin: "2%", Sample: DefaultSample})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func (e *execution) work(ctx context.Context) error {
 		some := false
 		for i, one := range turns {
 			left := time.Until(deadline)
-			share := one.share(left, turns[i:])
+			share := min(one.share(left, turns[i:]), e.options.Cycle)
 			if few := one.took * 3 / 4; share < few && few <= left {
 				share = left
 			} else if share < few {
@@ -169,13 +169,17 @@ func (e *execution) skip(name, reason string) {
 	}
 }
 
-// cycle runs the alternating samples of one environment and then the usual practice,
-// with the same amount of work, so that both see the same minutes.
+// cycle runs the alternating samples of one environment and then, unless it is left out,
+// the usual practice, with the same amount of work, so that both see the same minutes.
 func (e *execution) cycle(ctx context.Context, one *turn, cycle int, share time.Duration) error {
 	e.summary.Cycles = max(e.summary.Cycles, cycle)
 	name := fmt.Sprintf("%s-%s-%d", one.draft.Name, one.load.name, cycle)
 	about := fmt.Sprintf("%s, cycle %d, %s: ", one.name, cycle, one.load.name)
-	plan, err := e.alternating(one.subject, one.amount, share/2)
+	budget := share / 2
+	if e.options.NoUsual {
+		budget = share
+	}
+	plan, err := e.alternating(one.subject, one.amount, budget)
 	if err != nil {
 		return err
 	}
@@ -195,7 +199,7 @@ func (e *execution) cycle(ctx context.Context, one *turn, cycle int, share time.
 	}
 	e.steal[one.name] = steal
 	e.collect(one, cycle, plan, result.Run.Trials, alternatingOutcome)
-	if rounds == 0 || ctx.Err() != nil {
+	if rounds == 0 || e.options.NoUsual || ctx.Err() != nil {
 		return nil
 	}
 	amount := one.amount * int64(rounds) / int64(len(plan.Environments)*usualSamples)

@@ -26,8 +26,10 @@ import (
 type Options struct {
 	Run          run.Options // home, version and command; its Directory is that of all runs, "" keeps none
 	Time         time.Duration
-	Environments []string // NAME or NAME+OPTION=VALUE...
-	Effects      []string // more work in percent, quota or delay
+	Cycle        time.Duration // at most, of an environment
+	NoUsual      bool          // leave out the usual practice, which takes half of a cycle
+	Environments []string      // NAME or NAME+OPTION=VALUE...
+	Effects      []string      // more work in percent, quota or delay
 	Margin       string
 	Sample       time.Duration
 }
@@ -36,6 +38,7 @@ type Options struct {
 var (
 	DefaultEffects = []string{"0", "1", "2", "3", "5", "10", quota, delay}
 	DefaultSample  = 50 * time.Millisecond
+	DefaultCycle   = 5 * time.Minute
 )
 
 const (
@@ -97,6 +100,8 @@ func New(o Options) (*Test, error) {
 	switch {
 	case o.Time <= 0:
 		return nil, fmt.Errorf("--time %v: must be more than 0", o.Time)
+	case o.Cycle <= 0:
+		return nil, fmt.Errorf("--cycle %v: must be more than 0", o.Cycle)
 	case o.Sample < shortestSample || o.Sample > longestSample:
 		return nil, fmt.Errorf("--sample %v: must be from %v to %v", o.Sample, shortestSample, longestSample)
 	}

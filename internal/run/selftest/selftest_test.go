@@ -31,13 +31,14 @@ func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
 		{func(o *Options) { o.Margin = "0%" }, "--margin 0%: must lie between 0% and 100%"},
 		{func(o *Options) { o.Sample = time.Millisecond }, "--sample 1ms: must be from 20ms to 10s"},
 		{func(o *Options) { o.Time = 0 }, "--time 0s: must be more than 0"},
+		{func(o *Options) { o.Cycle = 0 }, "--cycle 0s: must be more than 0"},
 		{func(o *Options) { o.Environments = nil }, "--environment: name at least one"},
 		{func(o *Options) { o.Environments = []string{"nativ"} }, `did you mean "native"?`},
 		{func(o *Options) { o.Environments = []string{"native+rootf=host"} }, `unknown key "rootf"`},
 		{func(o *Options) { o.Environments = []string{"native+rootfs"} }, "is not OPTION=VALUE"},
 		{func(o *Options) { o.Environments = []string{"native", "native"} }, "--environment native: is named twice"},
 	} {
-		o := Options{Time: time.Minute, Environments: []string{"native"}, Effects: DefaultEffects, Margin: "2%", Sample: DefaultSample}
+		o := Options{Time: time.Minute, Cycle: time.Minute, Environments: []string{"native"}, Effects: DefaultEffects, Margin: "2%", Sample: DefaultSample}
 		c.change(&o)
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %s", err, c.want)
@@ -68,7 +69,7 @@ func TestANativeEnvironmentIsTested(t *testing.T) {
 	}
 	test, err := New(Options{
 		Run:  run.Options{Home: home, Version: "test", Directory: t.TempDir()},
-		Time: 20 * time.Second, Environments: []string{"native"}, Effects: []string{"10", quota, delay}, Margin: "2%", Sample: shortestSample,
+		Time: 20 * time.Second, Cycle: time.Minute, Environments: []string{"native"}, Effects: []string{"10", quota, delay}, Margin: "2%", Sample: shortestSample,
 	})
 	if err != nil {
 		t.Fatal(err)
