@@ -230,6 +230,21 @@ func resolveSamples(pairs settings, pack *workload.Pack, levels []Level) {
 	}
 }
 
+// withLength leaves out the length of samples that a study has, where its scale sets
+// another in the other way: with sample:, or with the pack's own parameter.
+func withLength(own settings, scaled strictyaml.Node, pack *workload.Pack) settings {
+	if pack.Length == nil {
+		return own
+	}
+	ways := []string{sampleKey, pack.Length.Time}
+	for i, way := range ways {
+		if scaled.At(way).Exists() {
+			own = slices.DeleteFunc(own, func(p strictyaml.Pair) bool { return p.Key == ways[1-i] })
+		}
+	}
+	return own
+}
+
 // SampleLength returns how long a sample of the workload shall be; 0 is what its
 // parameters say. rounds is for trials of several samples. Those next to neighbours are
 // as long as single ones: with more threads than cores, a short one is fast or slow by

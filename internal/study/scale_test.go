@@ -3,6 +3,7 @@ package study
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"tare/internal/workload"
 )
@@ -46,6 +47,23 @@ func TestAScaleReplacesOnlyWhatItNames(t *testing.T) {
 	check(t, "memory", small.Limits.Memory.String(), "512MiB")
 	check(t, "the VM's", strings.Contains(string(small.Environments[1].Options), "1073741824"), true)
 	check(t, "the name", small.Name != whole.Name && strings.HasSuffix(small.Name, "small"), true)
+}
+
+func TestAScaleSetsTheLengthOfSamplesInEitherWay(t *testing.T) {
+	for _, c := range []struct{ whole, small string }{{"seconds: 2", "sample: 200ms"}, {"sample: 2s", "seconds: 0.2"}} {
+		text := strings.Replace(scaledStudy, "requests: 500", c.small, 1)
+		text = strings.Replace(text, "use: redis, ", "use: redis, "+c.whole+", ", 1)
+		whole, err := resolveText(t, text, Overrides{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		small, err := resolveText(t, text, Overrides{Scale: "small"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, "of the whole", whole.Workloads[0].Levels[0].Sample, 2*time.Second)
+		check(t, "of the small", small.Workloads[0].Levels[0].Sample, 200*time.Millisecond)
+	}
 }
 
 func TestAScaleCannotNameWhatTheStudyDoesNotHave(t *testing.T) {

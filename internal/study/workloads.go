@@ -50,7 +50,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		names[w.Name] = true
 		pairs := settings(entry.Pairs())
 		if over, given := scaled.Get(w.Name); given {
-			pairs = pairs.over(over)
+			pairs = withLength(pairs, over, pack).over(over)
 		}
 		w.Levels = resolveLevels(pairs, pack)
 		resolveSamples(pairs, pack, w.Levels)
