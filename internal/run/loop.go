@@ -17,6 +17,7 @@ import (
 	"tare/internal/run/schedule"
 	"tare/internal/run/trial"
 	"tare/internal/rundir"
+	"tare/internal/study"
 	"tare/internal/verdict"
 )
 
@@ -176,14 +177,17 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 	}
 }
 
-// forecast says once, as soon as it is known, what the budget is likely to give.
+// forecast says what the budget is likely to give: as soon as it is known, and again once
+// the plan stays.
 func (e *execution) forecast() {
 	e.deciding.Lock()
-	text := e.schedule.Forecast(e.elapsed())
-	known := text != "" && !e.foretold
-	e.foretold = e.foretold || known
+	text, from := e.schedule.Forecast(e.elapsed())
+	news := from > e.foretold && (e.foretold == 0 || from == study.FirstBlocks)
+	if news {
+		e.foretold = from
+	}
 	e.deciding.Unlock()
-	if known {
+	if news {
 		e.events(Event{Kind: Noted, Message: text})
 	}
 }

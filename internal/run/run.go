@@ -252,7 +252,7 @@ type execution struct {
 	step     *Step     // the one under way; nil at other times
 	trying   bool      // a trial was begun
 	told     time.Time // when the estimates were last sent
-	foretold bool      // it was said what the budget is likely to give
+	foretold int       // from how many blocks it was said what the budget is likely to give
 	done     *Event    // the last one, once there is a result
 	// interrupted are the blocks and environments that earlier sessions began.
 	interrupted map[startKey]bool

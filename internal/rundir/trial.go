@@ -44,6 +44,9 @@ type Trial struct {
 	// HostSeconds and GuestSeconds are the duration of the driver by each clock.
 	HostSeconds  float64 `json:"host_s,omitempty"`
 	GuestSeconds float64 `json:"guest_s,omitempty"`
+	// TookSeconds is what the trial took of its block for itself: start, preparation,
+	// samples and end.
+	TookSeconds float64 `json:"took_s,omitempty"`
 	// OwnSeconds is the overhead of tare in the trial: the time outside the start
 	// of the environment and the workload.
 	OwnSeconds float64 `json:"own_s,omitempty"`

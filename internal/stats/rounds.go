@@ -60,6 +60,12 @@ func SumOf(terms []Term) Sum {
 	return s
 }
 
+// RoundsOf are the sums of the terms of a block in its rounds; none where a term has no rounds.
+func RoundsOf(terms []Term) []float64 {
+	sums, _ := sumsOfRounds(terms)
+	return sums
+}
+
 // sumsOfRounds adds up the terms of a block in each round in which all of them have a
 // value. of is how many rounds all terms could have taken part in; -1 if a term has
 // none.

@@ -72,20 +72,26 @@ func OutlierShare(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
+	m, limit := Median(values), 3*Deviation(values)
+	if limit == 0 {
+		return 0
+	}
+	beyond := 0
+	for _, v := range values {
+		if math.Abs(v-m) > limit {
+			beyond++
+		}
+	}
+	return float64(beyond) / float64(len(values))
+}
+
+// Deviation is the median absolute deviation from the median, scaled to that of normal
+// values; NaN of none.
+func Deviation(values []float64) float64 {
 	m := Median(values)
 	deviations := make([]float64, len(values))
 	for i, v := range values {
 		deviations[i] = math.Abs(v - m)
 	}
-	limit := 3 * madToSD * Median(deviations)
-	if limit == 0 {
-		return 0
-	}
-	beyond := 0
-	for _, v := range deviations {
-		if v > limit {
-			beyond++
-		}
-	}
-	return float64(beyond) / float64(len(values))
+	return madToSD * Median(deviations)
 }

@@ -1,13 +1,8 @@
 package schedule
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
-
-	"tare/internal/stats"
 )
 
 // graceShare is the part of a budget by which what was begun may exceed it.
@@ -81,72 +76,4 @@ func (s *Schedule) cutAll(of *lane) {
 	}
 	of.may = true // it worked, and finds that the run is over
 	s.hold()
-}
-
-// Forecast says what the budget is likely to give: blocks, the rounds of samples of each
-// environment in them, and which verdicts it does not suffice for, since an analysis takes
-// a least number of blocks. It is known after the first ones; "" before.
-func (s *Schedule) Forecast(elapsed time.Duration) string {
-	d := s.plan.Design
-	block := s.stage.block
-	if d.Budget == 0 || !d.Leaves() || s.sequential() || block <= s.firstBlocks() || s.Progress(elapsed).Open == 0 {
-		return ""
-	}
-	var whole time.Duration
-	for _, name := range s.environments {
-		for _, c := range s.cells {
-			whole += s.pace.one(c.In(name), s.choice(c, block).most()) / time.Duration(s.restsBetween(name, block))
-		}
-	}
-	if whole <= 0 {
-		return ""
-	}
-	done := (block - 1) / s.turns // whole ones
-	fit := func(every int) int { return done + int((d.Budget-elapsed)/whole)/every }
-	var words, rests []string
-	few := map[int][]string{}
-	least := time.Duration(0)
-	for _, name := range s.environments {
-		every := s.restsBetween(name, block)
-		if every > 1 {
-			rests = append(rests, fmt.Sprintf("%s takes part in 1 of %d", name, every))
-		}
-		if n := fit(every); n < stats.LeastLook && name != s.plan.Baseline {
-			few[n] = append(few[n], name)
-			least = max(least, elapsed+time.Duration((stats.LeastLook-done)*every)*whole)
-		}
-		words = append(words, name+" "+s.roundsIn(name, block))
-	}
-	text := fmt.Sprintf("planned from the first block: about %s of %s in %s; %s", counted(fit(1), "block", "blocks"), readable(whole), d.Budget,
-		strings.Join(append(rests, "rounds of samples: "+strings.Join(words, ", ")), "; "))
-	if len(few) == 0 {
-		return text
-	}
-	var short []string
-	for _, n := range slices.Sorted(maps.Keys(few)) {
-		short = append(short, fmt.Sprintf("%s of %s", counted(n, "block", "blocks"), strings.Join(few[n], ", ")))
-	}
-	return text + fmt.Sprintf(". A verdict takes at least %d blocks, and there is time for %s: --budget %s would probably suffice", stats.LeastLook, strings.Join(short, " and "), roundUp(least))
-}
-
-// roundsIn a block, of an environment: from the fewest to the most of its workloads.
-func (s *Schedule) roundsIn(environment string, block int) string {
-	var all []int
-	for _, c := range s.cells {
-		n, _ := s.rounds(c, environment, block)
-		all = append(all, max(n, 1))
-	}
-	if least, most := slices.Min(all), slices.Max(all); least < most {
-		return fmt.Sprintf("%d to %d", least, most)
-	}
-	return fmt.Sprint(all[0])
-}
-
-// roundUp is to a time that one would give as a budget.
-func roundUp(d time.Duration) time.Duration {
-	unit := 30 * time.Second
-	if d > time.Hour {
-		unit = 10 * time.Minute
-	}
-	return (d + unit - 1) / unit * unit
 }

@@ -150,7 +150,7 @@ func (s *Schedule) live(at stage) map[cell][]string {
 		}
 		needed := len(s.environments) == 1 && s.mustRun(at.block)
 		for _, name := range s.environments {
-			if name == s.plan.Baseline || !s.hasTurn(c.In(name), at) || s.rests(name, at) || s.gaveUp(c.In(name), at) || !s.mustRun(at.block) && !s.book.Open(c.In(name), at.block) {
+			if name == s.plan.Baseline || !s.hasTurn(c.In(name), at) || s.rests(c.In(name), at) || s.gaveUp(c.In(name), at) || !s.mustRun(at.block) && !s.book.Open(c.In(name), at.block) {
 				continue
 			}
 			needed = true

@@ -183,6 +183,7 @@ func (s *Schedule) choose(c cell, from int) choice {
 		return chosen
 	}
 	// Each environment has an equal share of the rest of a block, and of its time.
+	one := map[string]time.Duration{}
 	for _, name := range s.environments {
 		var each []time.Duration
 		made := 0
@@ -192,11 +193,14 @@ func (s *Schedule) choose(c cell, from int) choice {
 			}
 		}
 		if shares := len(s.environments); made > 0 {
-			chosen.of[name] = s.numberOf(rest/time.Duration(shares), max(middle(each), 1), made, shares)
-			chosen.takes[name] = middle(each) * time.Duration(chosen.of[name])
+			one[name] = max(middle(each), 1)
+			chosen.of[name] = s.numberOf(rest/time.Duration(shares), one[name], made, shares)
 		}
 	}
 	chosen.of[s.plan.Baseline] = chosen.most() // all are compared with it
+	for name, n := range chosen.of {
+		chosen.takes[name] = one[name] * time.Duration(n)
+	}
 	return chosen
 }
 

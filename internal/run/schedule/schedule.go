@@ -64,9 +64,9 @@ type Schedule struct {
 	// follow from them.
 	batches []*batchTimes
 	chosen  map[choiceKey]choice
-	// startsTook and sampled are of the first blocks; see rest.go.
-	startsTook map[string]time.Duration
-	sampled    map[subject.Cell]time.Duration
+	// times and parts are for environments that rest; see rest.go.
+	times firstTimes
+	parts map[int]map[subject.Cell]int
 
 	asked bool
 	stage stage // the last one that was laid out
@@ -117,7 +117,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[subject.Cell]*attempts{}, starts: map[subject.Cell]firstStart{}, pace: newPace(), turn: map[subject.Cell]int{}, chosen: map[choiceKey]choice{}, startsTook: map[string]time.Duration{}, sampled: map[subject.Cell]time.Duration{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[subject.Cell]*attempts{}, starts: map[subject.Cell]firstStart{}, pace: newPace(), turn: map[subject.Cell]int{}, chosen: map[choiceKey]choice{}, times: newFirstTimes(), parts: map[int]map[subject.Cell]int{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
 	s.setLanes("")
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {

@@ -266,7 +266,9 @@ func (p *participant) finish(ctx context.Context, during usage.Pressure) {
 	if p.skipped {
 		return
 	}
-	defer func() { p.trial.OwnSeconds = (p.spent - p.externalTime).Seconds() }()
+	defer func() {
+		p.trial.TookSeconds, p.trial.OwnSeconds = p.spent.Seconds(), (p.spent - p.externalTime).Seconds()
+	}()
 	defer p.timed()()
 	switch {
 	case p.fromStart():

@@ -1,0 +1,163 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/internal/base/lists"
+	"tare/internal/subject"
+)
+
+// Forecast says what the budget is likely to give: blocks, the rounds of samples of each
+// environment in them, and which verdicts it does not suffice for. It is known after the
+// first block, and better after each of the first ones, which it counts; "" and 0 before.
+func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
+	f := s.forecast(elapsed)
+	if f == nil {
+		return "", 0
+	}
+	var words, rests, later []string
+	for _, name := range s.environments {
+		every := lists.Map(s.cells, func(c cell) int { return s.restsBetween(c.In(name), f.block) })
+		if within := lists.Filter(every, func(n int) bool { return n > 0 }); len(within) > 0 && slices.Max(within) > 1 {
+			rests = append(rests, fmt.Sprintf("%s takes part in 1 of %s blocks", name, fromTo(within)))
+		}
+		for i, c := range s.cells {
+			if every[i] == 0 {
+				later = append(later, c.In(name).String())
+			}
+		}
+		words = append(words, name+" "+s.roundsIn(name, f.block))
+	}
+	if n := len(later); n > fewNamed {
+		later = append(later[:fewNamed], fmt.Sprintf("%d more", n-fewNamed))
+	}
+	if len(later) > 0 {
+		waits := "wait"
+		if len(later) == 1 {
+			waits = "waits"
+		}
+		rests = append(rests, fmt.Sprintf("%s would take too long, and %s until the others have their verdicts", strings.Join(later, ", "), waits))
+	}
+	after := "the first block"
+	if f.from > 1 {
+		after = fmt.Sprintf("%d blocks", f.from)
+	}
+	return fmt.Sprintf("planned from %s: about %s of %s in %s; %s", after, counted(f.fit(1), "block", "blocks"), readable(f.whole), s.plan.Design.Budget,
+		strings.Join(append(rests, "rounds of samples: "+strings.Join(words, ", ")), "; ")) + tooLittleFor(f.short()), f.from
+}
+
+// forecast is made between two blocks.
+type forecast struct {
+	*Schedule
+	elapsed time.Duration
+	block   int           // the next one
+	done    int           // whole blocks before it
+	whole   time.Duration // that a block takes
+	from    int           // blocks that the plan is made from
+}
+
+// forecast is nil where there is none.
+func (s *Schedule) forecast(elapsed time.Duration) *forecast {
+	d, block := s.plan.Design, s.stage.block
+	f := &forecast{s, elapsed, block, (block - 1) / s.turns, 0, s.chosenFrom(block) / s.turns}
+	if f.from == 0 || d.Budget == 0 || !d.Leaves() || s.sequential() || s.Progress(elapsed).Open == 0 {
+		return nil
+	}
+	for _, name := range s.environments {
+		for _, c := range s.cells {
+			if every := s.restsBetween(c.In(name), block); every > 0 {
+				f.whole += s.pace.one(c.In(name), s.choice(c, block).most()) / time.Duration(every)
+			}
+		}
+	}
+	if f.whole <= 0 {
+		return nil
+	}
+	return f
+}
+
+// fit is how many blocks an environment will have that takes part in one of so many.
+func (f *forecast) fit(every int) int {
+	return f.done + int((f.plan.Design.Budget-f.elapsed)/f.whole)/every
+}
+
+// lacking is a cell whose verdicts the budget will hardly bring, with the one that would.
+type lacking struct {
+	subject.Cell
+	budget time.Duration
+}
+
+// short are the cells whose verdicts are likely to be missing, or their intervals wide, at
+// the end of the budget: those that lack least come first.
+func (f *forecast) short() (all []lacking) {
+	rounds := func(at subject.Cell) int {
+		i := slices.IndexFunc(f.cells, func(c cell) bool { return c.Place == at.Place() })
+		n, _ := f.rounds(f.cells[i], at.Environment, f.block)
+		return n
+	}
+	for at, blocks := range f.book.Outlooks(assumedRatio, rounds) {
+		every, whole, fit := f.restsBetween(at, f.block), f.whole, f.done
+		if every > 0 {
+			fit = f.fit(every)
+		} else {
+			whole += f.pace.one(at, 0)
+		}
+		if blocks > fit {
+			all = append(all, lacking{at, f.elapsed + time.Duration((blocks-f.done)*max(every, 1))*whole})
+		}
+	}
+	slices.SortFunc(all, func(a, b lacking) int {
+		return cmp.Or(cmp.Compare(a.budget, b.budget), cmp.Compare(a.String(), b.String()))
+	})
+	return all
+}
+
+// fewNamed is how many of those that lack time are named.
+const fewNamed = 3
+
+func tooLittleFor(all []lacking) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var names []string
+	for i, l := range all[:min(len(all), fewNamed)] {
+		names = append(names, fmt.Sprintf("%s (%s", l, roundUp(l.budget)))
+		if i == 0 {
+			names[i] += " would do"
+		}
+		names[i] += ")"
+	}
+	text := "; probably too little time for " + strings.Join(names, ", ")
+	if more := len(all) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more (up to %s)", more, roundUp(all[len(all)-1].budget))
+	}
+	return text
+}
+
+// roundUp is to a time that one would give as a budget.
+func roundUp(d time.Duration) time.Duration {
+	unit := 30 * time.Second
+	if d > time.Hour {
+		unit = 10 * time.Minute
+	}
+	return (d + unit - 1) / unit * unit
+}
+
+// roundsIn a block, of an environment: from the fewest to the most of its workloads.
+func (s *Schedule) roundsIn(environment string, block int) string {
+	return fromTo(lists.Map(s.cells, func(c cell) int {
+		n, _ := s.rounds(c, environment, block)
+		return max(n, 1)
+	}))
+}
+
+func fromTo(all []int) string {
+	if least, most := slices.Min(all), slices.Max(all); least < most {
+		return fmt.Sprintf("%d to %d", least, most)
+	}
+	return fmt.Sprint(all[0])
+}
