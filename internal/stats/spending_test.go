@@ -328,3 +328,41 @@ func TestAPlainIntervalWhereTheRunEndsMissesLittleMore(t *testing.T) {
 		}
 	}
 }
+
+// A run that ends when a difference is large enough has, on average, one that happened to
+// be large. That it has to be precise as well keeps the exaggeration small, except inside the
+// margin, where a run ends as equivalent and those that are found are the large ones.
+func TestEstimatesAtAnEarlyEndExaggerateLittle(t *testing.T) {
+	runs := simulatedRuns(t, 100)
+	rules := Rules{M: 1, Rate: .05, Margin: math.Log1p(.02), Precision: .25}
+	for _, c := range []struct{ deviation, change float64 }{{.03, .01}, {.03, .02}, {.03, .05}, {.03, .2}, {.1, .05}, {.1, .2}, {.1, .7}} {
+		for _, budget := range []bool{false, true} {
+			rng := rand.New(rand.NewPCG(8, 9))
+			most := MostLook
+			if budget {
+				most = 24
+			}
+			early, late, sums := 0, 0, [2]float64{}
+			for range runs {
+				d := make([]float64, most)
+				for i := range d {
+					d[i] = c.change + c.deviation*rng.NormFloat64()
+				}
+				j := rules.Judge([]Course{course(d, budget)})[0]
+				if !j.Different {
+					continue
+				}
+				if estimate := HodgesLehmann(d[:j.N], .05).Estimate; j.N < most {
+					early, sums[0] = early+1, sums[0]+estimate
+				} else {
+					late, sums[1] = late+1, sums[1]+estimate
+				}
+			}
+			over := func(sum float64, n int) float64 { return 100 * (sum/float64(max(1, n))/c.change - 1) }
+			t.Logf("deviation %.0f%%, change %.0f%%, budget %v: different and ended early %d of %d, estimates %+.0f%% of the change; at the end %d, %+.0f%%", 100*c.deviation, 100*c.change, budget, early, runs, over(sums[0], early), late, over(sums[1], late))
+			if c.change > rules.Margin && early > runs/5 && over(sums[0], early) > 15 {
+				t.Errorf("early ends exaggerate by %.0f%%", over(sums[0], early))
+			}
+		}
+	}
+}
