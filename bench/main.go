@@ -86,6 +86,7 @@ var parts = []struct {
 	{"sampler", measureSampler, false},
 	{"CPU of the sampler", measureSamplerCPU, false},
 	{"precision", measurePrecision, false},
+	{"verdicts", measureVerdicts, false},
 }
 
 func run(ctx context.Context, tare, home, out, only string, pairs int) {

@@ -54,13 +54,18 @@ func measureOwnTime(ctx context.Context, s *session) []row {
 
 // command runs tare on the session's home and returns its resource usage.
 func (s *session) command(ctx context.Context, args ...string) *os.ProcessState {
+	state, _ := s.output(ctx, args...)
+	return state
+}
+
+func (s *session) output(ctx context.Context, args ...string) (*os.ProcessState, []byte) {
 	cmd := exec.CommandContext(ctx, s.tare, append([]string{"--home", s.home}, args...)...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	var out, errors bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errors
 	if err := cmd.Run(); err != nil {
-		failing.With("tare %v: %w: %s", args, err, out.Bytes())
+		failing.With("tare %v: %w: %s%s", args, err, out.Bytes(), errors.Bytes())
 	}
-	return cmd.ProcessState
+	return cmd.ProcessState, out.Bytes()
 }
 
 // The command that both measure: CPU work of some tenths of a second.
