@@ -241,8 +241,8 @@ func (e *execution) execute(ctx context.Context, plan *study.Plan, about, name s
 	o.Plan, o.Directory = plan, filepath.Join(e.directory, fmt.Sprintf("%02d-%s", e.runs, name))
 	o.Events = func(event run.Event) {
 		switch event.Kind {
-		case run.Preparing, run.Skipped:
-			if !first { // nothing is prepared that was not for the first run
+		case run.Preparing, run.Skipped, run.Noted:
+			if !first { // nothing is prepared that was not for the first run, and the plans are alike
 				return
 			}
 		case run.Block, run.Verdict, run.Estimates, run.Opened, run.Done:
