@@ -9,9 +9,13 @@ import (
 	"tare/internal/subject"
 )
 
-// guess is how many blocks the deviation that is guessed from rounds counts for: the
-// variance of a few blocks is less certain than that.
-const guess = 2
+const (
+	// guess is how many blocks the deviation that is guessed from rounds counts for: the
+	// variance of a few blocks is less certain than that.
+	guess = 2
+	// spread is the least number of values whose deviation is used.
+	spread = 3
+)
 
 // Outlooks says for each cell with open primary verdicts how many blocks they are likely to
 // take until all are decided and precise, if the estimates stay; where too little is known,
@@ -46,14 +50,14 @@ func (e *entry) deviation(ratio float64, rounds int) float64 {
 	sum, weight := 0.0, 0.0
 	for _, block := range p.blocks {
 		of := stats.RoundsOf(e.terms(func(s *series) stats.Logs { return s.in(block) }))
-		if s := stats.Deviation(of); len(of) > guess && s > 0 {
+		if s := stats.Deviation(of); len(of) >= spread && s > 0 {
 			sum, weight = sum+s*s*(1/float64(max(1, rounds))+1/ratio), weight+1
 		}
 	}
 	if weight > 0 {
 		sum, weight = guess*sum/weight, guess
 	}
-	if n := len(p.d); n > guess || n > 1 && weight > 0 {
+	if n := len(p.d); n >= spread || n > 1 && weight > 0 {
 		sum, weight = sum+stat.Variance(p.d, nil)*float64(n-1), weight+float64(n-1)
 	}
 	if weight == 0 {

@@ -19,18 +19,22 @@ func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
 	if f == nil {
 		return "", 0
 	}
-	var words, rests, later []string
+	var rounds, words, rests, later []string
 	for _, name := range s.environments {
 		every := lists.Map(s.cells, func(c cell) int { return s.restsBetween(c.In(name), f.block) })
 		if within := lists.Filter(every, func(n int) bool { return n > 0 }); len(within) > 0 && slices.Max(within) > 1 {
 			rests = append(rests, fmt.Sprintf("%s takes part in 1 of %s blocks", name, fromTo(within)))
 		}
 		for i, c := range s.cells {
-			if every[i] == 0 {
+			if every[i] == 0 && !s.gaveUp(c.In(name), stage{-1, f.block}) {
 				later = append(later, c.In(name).String())
 			}
 		}
+		rounds = append(rounds, s.roundsIn(name, f.block))
 		words = append(words, name+" "+s.roundsIn(name, f.block))
+	}
+	if alike := slices.Compact(rounds); len(alike) == 1 {
+		words = alike
 	}
 	if n := len(later); n > fewNamed {
 		later = append(later[:fewNamed], fmt.Sprintf("%d more", n-fewNamed))

@@ -11,8 +11,8 @@ import (
 
 func TestWhatABudgetIsLikelyToGiveIsSaidAfterTheFirstBlock(t *testing.T) {
 	for budget, want := range map[time.Duration]string{
-		10 * time.Minute: "planned from the first block: about 15 blocks of 38s in 10m0s; rounds of samples: native 28, docker 28, vm 28",
-		2 * time.Minute:  "planned from the first block: about 3 blocks of 32s in 2m0s; rounds of samples: native 8, docker 8, vm 8; probably too little time for cpu in vm (3m30s would do), cpu in docker (5m30s)",
+		10 * time.Minute: "planned from the first block: about 15 blocks of 38s in 10m0s; rounds of samples: 28",
+		2 * time.Minute:  "planned from the first block: about 3 blocks of 32s in 2m0s; rounds of samples: 8; probably too little time for cpu in vm (3m30s would do), cpu in docker (5m30s)",
 	} {
 		p := chosen(planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block"))
 		p.Design.Budget = budget

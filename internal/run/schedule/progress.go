@@ -317,6 +317,9 @@ func (s *Schedule) budgetSpent(slots []Slot) string {
 	}
 	if d := s.pace.block(slices.Values(slots)); d > 0 {
 		text += fmt.Sprintf(" (another block would take about %s)", d.Round(time.Second))
+		if lacks := stats.LeastLook - s.stage.block; lacks > 0 && s.turns == 1 && s.plan.Design.Leaves() && !s.sequential() {
+			text += fmt.Sprintf("; a verdict takes at least %d blocks: --budget %s would probably suffice", stats.LeastLook, roundUp(s.plan.Design.Budget+time.Duration(lacks)*d))
+		}
 	}
 	return text
 }

@@ -306,8 +306,8 @@ func TestASlowEnvironmentDoesNotSpendTheBudgetOfOthers(t *testing.T) {
 		{20 * time.Second, 100 * time.Millisecond, 5 * time.Minute, 1.4},
 		{20 * time.Second, time.Second, 5 * time.Minute, 1.4},
 		{5 * time.Second, time.Second, 3 * time.Minute, 1.1},
-		{5 * time.Second, time.Second, 5 * time.Minute, 1},
-		{time.Second, time.Second, 5 * time.Minute, .97},
+		{5 * time.Second, time.Second, 5 * time.Minute, .95},
+		{time.Second, time.Second, 5 * time.Minute, .95},
 	} {
 		runs := paths(t, 40)
 		play := func(rests bool) (decided, slow int) {

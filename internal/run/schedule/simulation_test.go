@@ -19,8 +19,7 @@ import (
 // at its end: what a user of a run gets. TARE_SIM_PATHS sets the number of runs
 // simulated a profile; the default keeps the test short.
 
-// profiles are those for which the levels were calibrated: the standard
-// deviation over the course of a run, t from 0 to 1.
+// profiles are courses of the standard deviation over a run, t from 0 to 1.
 var profiles = []struct {
 	name string
 	sd   func(t float64) float64
