@@ -68,7 +68,7 @@ func session(show func(run.Event), pass func(time.Duration), frame func(string))
 	show(run.Event{Kind: run.Estimates, Slot: slot, Estimates: several(), Progress: p})
 	trying()
 	frame("the last verdicts are likely soon")
-	p.Elapsed, p.Remaining = 3*time.Minute+10*time.Second, 8*time.Second
+	p.Elapsed, p.Remaining = 3*time.Minute+10*time.Second, 0
 	trying()
 	frame("the last block takes longer than the budget")
 	show(run.Event{Kind: run.Ending, Message: "writing the reports"})

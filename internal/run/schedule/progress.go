@@ -50,9 +50,7 @@ func (p Progress) ToGo() (likely, atMost time.Duration) {
 	switch {
 	case p.Guessed, p.Least && p.Remaining < atMost, p.Least && p.Budget == 0:
 		return 0, atMost
-	case p.Budget > 0 && p.Remaining > atMost:
-		return p.Remaining, 0
-	case p.Budget > 0 && p.Remaining == atMost:
+	case p.Budget > 0 && p.Remaining >= atMost:
 		return 0, atMost
 	}
 	return p.Remaining, atMost

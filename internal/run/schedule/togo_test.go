@@ -23,8 +23,6 @@ func TestTheTimeToGoIsLikelyOrBounded(t *testing.T) {
 		"without a budget, likely":                 {Progress{Elapsed: m, Remaining: 3 * m}, 3 * m, 0, .25},
 		"likely within the budget":                 {Progress{Elapsed: m, Budget: 10 * m, Remaining: m}, m, 9 * m, .5},
 		"cut off by the budget":                    {Progress{Elapsed: m, Budget: 4 * m, Remaining: 3 * m}, 0, 3 * m, .25},
-		"a block that ends after the budget":       {Progress{Elapsed: 2 * m, Budget: 3 * m, Remaining: 2 * m}, 2 * m, 0, .5},
-		"the budget is spent, the block is not":    {Progress{Elapsed: 3 * m, Budget: 2 * m, Remaining: m}, m, 0, .75},
 		"spent in a block that was never measured": {Progress{Elapsed: 3 * m, Budget: 2 * m, Guessed: true}, 0, 0, 1},
 	} {
 		likely, atMost := c.p.ToGo()
