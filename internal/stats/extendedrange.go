@@ -7,10 +7,6 @@ import "math"
 // differences at a level of 1% are extended by 4.5 times their range.
 const LeastBlocks = 4
 
-// extended says whether the interval of n differences at the level alpha is the
-// extended range: the signed-rank interval is unbounded.
-func extended(n int, alpha float64) bool { return SignedRankK(n, alpha) == 0 }
-
 // extension is the t for which [least - t*range, most + t*range] misses the centre
 // of n differences with probability at most alpha, where each difference is
 // symmetric and unimodal about the centre: (1/(2(1+t)))^(n-1) = alpha (Lanke,
