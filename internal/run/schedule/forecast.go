@@ -23,7 +23,11 @@ func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
 	for _, name := range s.environments {
 		every := lists.Map(s.cells, func(c cell) int { return s.restsBetween(c.In(name), f.block) })
 		if within := lists.Filter(every, func(n int) bool { return n > 0 }); len(within) > 0 && slices.Max(within) > 1 {
-			rests = append(rests, fmt.Sprintf("%s takes part in 1 of %s blocks", name, fromTo(within)))
+			upTo := ""
+			if slices.Min(within) < slices.Max(within) {
+				upTo = "up to "
+			}
+			rests = append(rests, fmt.Sprintf("%s takes part in 1 of %s%d blocks", name, upTo, slices.Max(within)))
 		}
 		for i, c := range s.cells {
 			if every[i] == 0 && !s.gaveUp(c.In(name), stage{-1, f.block}) {
@@ -71,17 +75,36 @@ func (s *Schedule) forecast(elapsed time.Duration) *forecast {
 	if f.from == 0 || d.Budget == 0 || !d.Leaves() || s.sequential() || s.Progress(elapsed).Open == 0 {
 		return nil
 	}
-	for _, name := range s.environments {
-		for _, c := range s.cells {
-			if every := s.restsBetween(c.In(name), block); every > 0 {
-				f.whole += s.pace.one(c.In(name), s.choice(c, block).most()) / time.Duration(every)
-			}
-		}
-	}
-	if f.whole <= 0 {
+	if f.whole = s.takes(block); f.whole <= 0 {
 		return nil
 	}
 	return f
+}
+
+// takes is what a block takes. The pace of trials that were made together is their mean,
+// which says nothing of a block in which the slow ones rest.
+func (s *Schedule) takes(block int) (whole time.Duration) {
+	rest := false
+	var planned time.Duration
+	for _, c := range s.cells {
+		needed := false
+		for _, name := range s.environments {
+			every := s.restsBetween(c.In(name), block)
+			rest = rest || every != 1
+			whole += s.pace.one(c.In(name), s.choice(c, block).most())
+			if name != s.plan.Baseline && every > 0 {
+				needed = true
+				planned += s.cost(c, name, block) / time.Duration(every)
+			}
+		}
+		if needed {
+			planned += s.cost(c, s.plan.Baseline, block)
+		}
+	}
+	if rest {
+		return planned
+	}
+	return whole
 }
 
 // fit is how many blocks an environment will have that takes part in one of so many.
@@ -108,7 +131,7 @@ func (f *forecast) short() (all []lacking) {
 		if every > 0 {
 			fit = f.fit(every)
 		} else {
-			whole += f.pace.one(at, 0)
+			whole += f.pace.one(at, 0) + f.pace.one(at.In(f.plan.Baseline), 0)
 		}
 		if blocks > fit {
 			all = append(all, lacking{at, f.elapsed + time.Duration((blocks-f.done)*max(every, 1))*whole})
