@@ -58,12 +58,13 @@ func (s *session) command(ctx context.Context, args ...string) *os.ProcessState 
 	return state
 }
 
+// output is command with the standard output.
 func (s *session) output(ctx context.Context, args ...string) (*os.ProcessState, []byte) {
 	cmd := exec.CommandContext(ctx, s.tare, append([]string{"--home", s.home}, args...)...)
-	var out, errors bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errors
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
 	if err := cmd.Run(); err != nil {
-		failing.With("tare %v: %w: %s%s", args, err, out.Bytes(), errors.Bytes())
+		failing.With("tare %v: %w: %s%s", args, err, out.Bytes(), messages.Bytes())
 	}
 	return cmd.ProcessState, out.Bytes()
 }

@@ -34,20 +34,19 @@ const knownRuns = 10
 // quick are.
 func measureVerdicts(ctx context.Context, s *session) (rows []row) {
 	for _, k := range known {
-		found, n := 0, 0
+		found := 0
 		for range knownRuns {
 			_, out := s.output(ctx, "selftest", "--effects", k.effect, "--margin", k.margin, "--no-usual", "--cycle", k.budget.String(), "--time", k.budget.String(), "--quiet", "--json")
 			var result struct {
 				Outcomes []struct{ Verdict string }
 			}
 			failing.If(json.Unmarshal(out, &result))
-			n++
 			if len(result.Outcomes) > 0 && result.Outcomes[0].Verdict == k.verdict {
 				found++
 			}
 		}
 		rows = append(rows, row{fmt.Sprintf("native, +%s%% work, margin %s, budget %v: `%s`", k.effect, k.margin, k.budget, k.verdict),
-			"9 of 10 runs", fmt.Sprintf("%d of %d", found, n), verdict(10*found >= 9*n)})
+			"9 of 10 runs", fmt.Sprintf("%d of %d", found, knownRuns), verdict(10*found >= 9*knownRuns)})
 	}
 	return append(rows, s.measureQuick(ctx)...)
 }

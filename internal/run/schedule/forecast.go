@@ -19,7 +19,7 @@ func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
 	if f == nil {
 		return "", 0
 	}
-	var rounds, words, rests, later []string
+	var rounds, named, rests, later []string
 	for _, name := range s.environments {
 		every := lists.Map(s.cells, func(c cell) int { return s.restsBetween(c.In(name), f.block) })
 		if within := lists.Filter(every, func(n int) bool { return n > 0 }); len(within) > 0 && slices.Max(within) > 1 {
@@ -34,11 +34,11 @@ func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
 				later = append(later, c.In(name).String())
 			}
 		}
-		rounds = append(rounds, s.roundsIn(name, f.block))
-		words = append(words, name+" "+s.roundsIn(name, f.block))
+		n := s.roundsIn(name, f.block)
+		rounds, named = append(rounds, n), append(named, name+" "+n)
 	}
-	if alike := slices.Compact(rounds); len(alike) == 1 {
-		words = alike
+	if rounds = slices.Compact(rounds); len(rounds) > 1 {
+		rounds = named
 	}
 	if n := len(later); n > fewNamed {
 		later = append(later[:fewNamed], fmt.Sprintf("%d more", n-fewNamed))
@@ -55,7 +55,7 @@ func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
 		after = fmt.Sprintf("%d blocks", f.from)
 	}
 	return fmt.Sprintf("planned from %s: about %s of %s in %s; %s", after, counted(f.fit(1), "block", "blocks"), readable(f.whole), s.plan.Design.Budget,
-		strings.Join(append(rests, "rounds of samples: "+strings.Join(words, ", ")), "; ")) + tooLittleFor(f.short()), f.from
+		strings.Join(append(rests, "rounds of samples: "+strings.Join(rounds, ", ")), "; ")) + f.tooLittleFor(f.short()), f.from
 }
 
 // forecast is made between two blocks.
@@ -112,7 +112,8 @@ func (f *forecast) fit(every int) int {
 	return f.done + int((f.plan.Design.Budget-f.elapsed)/f.whole)/every
 }
 
-// lacking is a cell whose verdicts the budget will hardly bring, with the one that would.
+// lacking is a cell whose verdicts the budget will hardly bring, with the one that would; 0
+// where the study does not allow so many blocks.
 type lacking struct {
 	subject.Cell
 	budget time.Duration
@@ -121,9 +122,11 @@ type lacking struct {
 // short are the cells whose verdicts are likely to be missing, or their intervals wide, at
 // the end of the budget: those that lack least come first.
 func (f *forecast) short() (all []lacking) {
+	of := func(at subject.Cell) cell {
+		return *lists.Find(f.cells, func(c *cell) bool { return c.Place == at.Place() })
+	}
 	rounds := func(at subject.Cell) int {
-		i := slices.IndexFunc(f.cells, func(c cell) bool { return c.Place == at.Place() })
-		n, _ := f.rounds(f.cells[i], at.Environment, f.block)
+		n, _ := f.rounds(of(at), at.Environment, f.block)
 		return n
 	}
 	for at, blocks := range f.book.Outlooks(assumedRatio, rounds) {
@@ -131,14 +134,18 @@ func (f *forecast) short() (all []lacking) {
 		if every > 0 {
 			fit = f.fit(every)
 		} else {
-			whole += f.pace.one(at, 0) + f.pace.one(at.In(f.plan.Baseline), 0)
+			whole += f.cost(of(at), at.Environment, f.block) + f.cost(of(at), f.plan.Baseline, f.block)
 		}
-		if blocks > fit {
+		switch {
+		case blocks <= fit:
+		case blocks > f.plan.Design.Blocks.Max:
+			all = append(all, lacking{at, 0})
+		default:
 			all = append(all, lacking{at, f.elapsed + time.Duration((blocks-f.done)*max(every, 1))*whole})
 		}
 	}
 	slices.SortFunc(all, func(a, b lacking) int {
-		return cmp.Or(cmp.Compare(a.budget, b.budget), cmp.Compare(a.String(), b.String()))
+		return cmp.Or(after(a.budget == 0, b.budget == 0), cmp.Compare(a.budget, b.budget), cmp.Compare(a.String(), b.String()))
 	})
 	return all
 }
@@ -146,21 +153,27 @@ func (f *forecast) short() (all []lacking) {
 // fewNamed is how many of those that lack time are named.
 const fewNamed = 3
 
-func tooLittleFor(all []lacking) string {
+func (f *forecast) tooLittleFor(all []lacking) string {
 	if len(all) == 0 {
 		return ""
 	}
-	var names []string
-	for i, l := range all[:min(len(all), fewNamed)] {
-		names = append(names, fmt.Sprintf("%s (%s", l, roundUp(l.budget)))
-		if i == 0 {
-			names[i] += " would do"
+	takes := func(l lacking) string {
+		if l.budget == 0 {
+			return fmt.Sprintf("more than %s", counted(f.plan.Design.Blocks.Max, "block", "blocks"))
 		}
-		names[i] += ")"
+		return roundUp(l.budget).String()
 	}
-	text := "; probably too little time for " + strings.Join(names, ", ")
+	var names []string
+	for _, l := range all[:min(len(all), fewNamed)] {
+		names = append(names, fmt.Sprintf("%s (%s)", l, takes(l)))
+	}
+	text := "; probably too little time for these, with what each would take: " + strings.Join(names, ", ")
 	if more := len(all) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more (up to %s)", more, roundUp(all[len(all)-1].budget))
+		upTo, last := "up to", all[len(all)-1]
+		if last.budget == 0 {
+			upTo = "some"
+		}
+		text += fmt.Sprintf(" and %d more (%s %s)", more, upTo, takes(last))
 	}
 	return text
 }

@@ -12,7 +12,7 @@ import (
 func TestWhatABudgetIsLikelyToGiveIsSaidAfterTheFirstBlock(t *testing.T) {
 	for budget, want := range map[time.Duration]string{
 		10 * time.Minute: "planned from the first block: about 15 blocks of 38s in 10m0s; rounds of samples: 28",
-		2 * time.Minute:  "planned from the first block: about 3 blocks of 32s in 2m0s; rounds of samples: 8; probably too little time for cpu in vm (3m30s would do), cpu in docker (5m30s)",
+		2 * time.Minute:  "planned from the first block: about 3 blocks of 32s in 2m0s; rounds of samples: 8; probably too little time for these, with what each would take: cpu in vm (3m30s), cpu in docker (5m30s)",
 	} {
 		p := chosen(planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block"))
 		p.Design.Budget = budget
@@ -32,6 +32,16 @@ func TestWhatABudgetIsLikelyToGiveIsSaidAfterTheFirstBlock(t *testing.T) {
 				s.Record(trial)
 			}
 		}
+	}
+}
+
+func TestABudgetIsNotProposedForMoreBlocksThanTheStudyAllows(t *testing.T) {
+	p := chosen(planOf(upTo60, []string{"native", "docker", "vm"}, "cpu:block"))
+	p.Design.Budget = time.Minute
+	f := &forecast{Schedule: schedule(t, p)}
+	docker, vm := subject.Cell{Environment: "docker", Workload: "cpu"}, subject.Cell{Environment: "vm", Workload: "cpu"}
+	if got, want := f.tooLittleFor([]lacking{{docker, 95 * time.Second}, {vm, 0}}), "; probably too little time for these, with what each would take: cpu in docker (2m0s), cpu in vm (more than 60 blocks)"; got != want {
+		t.Errorf("%s", got)
 	}
 }
 
