@@ -17,7 +17,7 @@ func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error)
 	fields := map[string]float64{}
 	return fields, failing.Caught(func() {
 		for _, p := range patterns {
-			matches := p.FindAllSubmatch(stdout, 2)
+			matches, places := p.FindAllSubmatch(stdout, 2), p.FindAllSubmatchIndex(stdout, 1)
 			switch len(matches) {
 			case 0:
 				fail("nothing matches %s; %s", p, ending(lines(stdout)))
@@ -27,6 +27,7 @@ func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error)
 			}
 			for i, name := range p.SubexpNames() {
 				if name != "" && matches[0][i] != nil {
+					checkWhole(stdout, places[0], i)
 					fields[name] = number(string(matches[0][i]), string(matches[0][0]))
 				}
 			}
@@ -39,7 +40,9 @@ func Regex(patterns []*regexp.Regexp, stdout []byte) (map[string]float64, error)
 func RegexHistogram(pattern *regexp.Regexp, stdout []byte) (h Histogram, err error) {
 	value, count := pattern.SubexpIndex("value"), pattern.SubexpIndex("count")
 	err = failing.Caught(func() {
-		for _, m := range pattern.FindAllSubmatch(stdout, -1) {
+		places := pattern.FindAllSubmatchIndex(stdout, -1)
+		for at, m := range pattern.FindAllSubmatch(stdout, -1) {
+			checkWhole(stdout, places[at], value)
 			n, times := number(string(m[value]), string(m[0])), 1.0
 			if count >= 0 && m[count] != nil {
 				times = number(string(m[count]), string(m[0]))
@@ -113,9 +116,12 @@ func table(stdout []byte) [][]string {
 	return rows
 }
 
+const addNewline = "if it is complete, add a newline"
+
 func wholeTable(stdout []byte) []byte {
-	if len(stdout) > 0 && !bytes.HasSuffix(stdout, []byte("\n")) {
-		fail("the table is truncated: %s", ending(lines(stdout)))
+	// A quote closes the last cell.
+	if len(stdout) > 0 && !bytes.HasSuffix(stdout, []byte("\n")) && !bytes.HasSuffix(stdout, []byte(`"`)) {
+		fail("%s without a newline behind it, so that the table may be cut off there: %s", ending(lines(stdout)), addNewline)
 	}
 	return stdout
 }

@@ -70,7 +70,7 @@ func TestACellOfATableIsOneNumber(t *testing.T) {
 		{two, "rps", 0, "the table has no rps: with 2 rows a value is ROW.COLUMN; the rows begin with SET, GET, and the columns are test, rps, p50"},
 		{two, "SET.p50", 0, `"x" in the line "SET.p50" is not a number`},
 		{"test,rps\nGET,5\nGET,6\n", "GET.rps", 0, `"GET.rps" occurs 2 times in the table, as "5" and as "6"`},
-		{"rps\n51", "rps", 0, "truncated"},
+		{"rps\n51", "rps", 0, "cut off"},
 		{"rps\n", "rps", 0, "at least one row"},
 		{"a,b\n1\n", "a", 0, "wrong number of fields"},
 	} {

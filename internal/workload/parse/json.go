@@ -1,9 +1,12 @@
 package parse
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +23,15 @@ func JSON(paths []string, stdout []byte) (fields map[string]float64, missing map
 	fields, missing = map[string]float64{}, map[string]string{}
 	err = failing.Caught(func() {
 		document := documentOf(stdout)
+		first := firstOf(json.NewDecoder(bytes.NewReader(stdout)))
 		for _, path := range paths {
 			switch found := valuesAt(document, path); len(found) {
 			case 0:
 				missing[path] = whyNothing(document, path)
 			case 1:
+				if others := valuesAt(first, path); len(others) != 1 || !reflect.DeepEqual(others[0], found[0]) {
+					fail("a key of %s occurs twice, with %s and with %s: which one is meant is not known", path, someOf(others), jsonText(found[0]))
+				}
 				fields[path] = numberAt(path, found[0])
 			default:
 				fail("%s is %d values, first %s and then %s; make it say which one is meant", path, len(found), jsonText(found[0]), jsonText(found[1]))
@@ -37,6 +44,41 @@ func JSON(paths []string, stdout []byte) (fields map[string]float64, missing map
 func documentOf(stdout []byte) (document any) {
 	decode("the output is not JSON", stdout, lines(stdout), &document)
 	return document
+}
+
+// firstOf is a document that is valid JSON, in which the first of several values of a key
+// counts, as the last one does for encoding/json.
+func firstOf(decoder *json.Decoder) any {
+	switch token := failing.Must(decoder.Token()); token {
+	case json.Delim('{'):
+		object := map[string]any{}
+		for decoder.More() {
+			key := failing.Must(decoder.Token()).(string)
+			value := firstOf(decoder)
+			if _, twice := object[key]; !twice {
+				object[key] = value
+			}
+		}
+		failing.Must(decoder.Token())
+		return object
+	case json.Delim('['):
+		list := []any{}
+		for decoder.More() {
+			list = append(list, firstOf(decoder))
+		}
+		failing.Must(decoder.Token())
+		return list
+	default:
+		return token
+	}
+}
+
+// someOf is the first of some values, for a message.
+func someOf(values []any) string {
+	if len(values) == 0 {
+		return "none"
+	}
+	return jsonText(values[0])
 }
 
 // numberAt is a value of a document that has to be a number.
