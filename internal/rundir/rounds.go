@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"tare/internal/stats"
+	"tare/internal/workload"
 )
 
 // OfRounds returns the metrics of a trial with several rounds: of each the median
@@ -24,7 +25,11 @@ func OfRounds(rounds []Copy, operations string) Copy {
 	}
 	all := Copy{Metrics: map[string]float64{}, Missing: reasons}
 	for name, v := range values {
-		if name != operations {
+		if name == workload.ErrorRatio {
+			for _, share := range v {
+				all.Metrics[name] += share / float64(len(v)) // one round of many may have all errors
+			}
+		} else if name != operations {
 			all.Metrics[name] = stats.Median(v)
 		} else if len(v) == len(rounds) {
 			for _, n := range v {

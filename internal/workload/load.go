@@ -66,5 +66,6 @@ func Decode(file string, data []byte) (*Pack, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	pack.addErrors()
 	return pack, nil
 }

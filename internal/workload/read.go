@@ -41,8 +41,39 @@ type Output struct {
 	driver        string
 }
 
+// OperationsWord says what the driver attempts: requests, transactions, calls.
+func (p Pack) OperationsWord() string {
+	names := []string{p.Operations}
+	if named, ok := parse.Lookup(p.Parser.Name); ok {
+		names = append(names, named.FieldNames()...)
+	}
+	for _, word := range []string{"requests", "transactions", "calls"} {
+		if slices.Contains(names, word) {
+			return word
+		}
+	}
+	return "operations"
+}
+
+// ErrorRatio is the metric with the share of the operations that failed.
+const ErrorRatio = parse.ErrorRatio
+
+// addErrors lets a pack have the share of the operations that failed, if its driver tells it.
+func (p *Pack) addErrors() {
+	other, has := p.otherParser()
+	named, known := parse.Lookup(p.Parser.Name)
+	if !known || !named.HasField(ErrorRatio) || has && !other.HasField(ErrorRatio) || p.Metric(ErrorRatio) != nil {
+		return
+	}
+	p.Metrics = append(p.Metrics, ErrorMetric)
+}
+
+// ErrorMetric is the metric of that name.
+var ErrorMetric = Metric{Name: ErrorRatio, Unit: "1", Better: "lower", About: "share of the operations that failed"}
+
 // Parse parses the pack's metrics from the driver's output. A missing primary
-// metric is an error, and so is output that cannot be parsed.
+// metric is an error, and so is output that cannot be parsed. Of an output in which
+// every operation failed there is that share alone: how fast they failed is no metric.
 func (p Pack) Parse(stdout []byte) (Output, error) {
 	o := Output{Metrics: map[string]float64{}, Missing: map[string]string{}, driver: cmp.Or(p.Parser.Name, "the driver")}
 	if p.onlyMeasured() {
@@ -55,8 +86,13 @@ func (p Pack) Parse(stdout []byte) (Output, error) {
 	if err != nil {
 		return Output{}, fmt.Errorf("parsing the output of workload %s: %w", p.Name, err)
 	}
+	nothing := fields[parse.ErrorRatio] == 1
 	for _, m := range p.Metrics {
 		if !m.FromOutput() {
+			continue
+		}
+		if nothing && m.FieldName() != parse.ErrorRatio && m.FieldName() != "errors" {
+			o.Missing[m.Name] = fmt.Sprintf("100%% of the %s failed", p.OperationsWord())
 			continue
 		}
 		value, ok := fields[m.FieldName()]

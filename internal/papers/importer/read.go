@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -36,7 +37,7 @@ type result struct {
 	settings map[string]string
 	id       string
 	taken    time.Time // in the result; zero if it has none
-	line     int       // of the file where it begins, from 1
+	line     int       // of the file, from 1: where it begins, or what was not understood
 	failed   string    // why it could not be read
 }
 
@@ -93,9 +94,13 @@ func (b *Batch) read(f File) (*content, error) {
 	}
 	sum := sha256.Sum256(data)
 	c := &content{File: f, batch: b, data: data, sum: hex.EncodeToString(sum[:])}
-	outputs, err := b.split(data)
+	data, err = parse.Text(data)
+	var outputs [][]byte
+	if err == nil {
+		outputs, err = b.split(data)
+	}
 	if err != nil {
-		c.results = []result{{line: 1, failed: "the file cannot be split into results: " + err.Error()}}
+		c.results = []result{{line: lineOf(err, 1), failed: "the file cannot be split into results: " + err.Error()}}
 		return c, nil
 	}
 	at, line := 0, 1
@@ -105,7 +110,7 @@ func (b *Batch) read(f File) (*content, error) {
 			at += i
 		}
 		one := b.result(output)
-		one.line = line
+		one.line += line
 		c.results = append(c.results, one)
 		line += bytes.Count(output, []byte("\n"))
 		at += len(output)
@@ -123,7 +128,8 @@ func (b *Batch) split(data []byte) ([][]byte, error) {
 	return [][]byte{data}, nil
 }
 
-// splitBefore splits a file before every line that matches.
+// splitBefore splits a file before every line that matches. What precedes the first one is
+// of no result.
 func splitBefore(data []byte, begins *regexp.Regexp) ([][]byte, error) {
 	var outputs [][]byte
 	start := -1
@@ -133,14 +139,11 @@ func splitBefore(data []byte, begins *regexp.Regexp) ([][]byte, error) {
 			end = at + i + 1
 		}
 		line := bytes.TrimRight(data[at:end], "\r\n")
-		switch {
-		case begins.Match(line):
+		if begins.Match(line) {
 			if start >= 0 {
 				outputs = append(outputs, data[start:at])
 			}
 			start = at
-		case start < 0 && len(bytes.TrimSpace(line)) > 0:
-			return nil, fmt.Errorf("the line %q precedes the first result, which begins with %s", clip(line), begins)
 		}
 		at = end
 	}
@@ -148,13 +151,6 @@ func splitBefore(data []byte, begins *regexp.Regexp) ([][]byte, error) {
 		return nil, fmt.Errorf("no line matches %s, the beginning of a result", begins)
 	}
 	return append(outputs, data[start:]), nil
-}
-
-func clip(line []byte) string {
-	if len(line) > 120 {
-		return strings.ToValidUTF8(string(line[:120]), "") + "..."
-	}
-	return string(line)
 }
 
 func (b *Batch) result(output []byte) result {
@@ -169,12 +165,13 @@ func (b *Batch) result(output []byte) result {
 	var err error
 	if b.TimeIn != "" {
 		if r.taken, err = timeIn(output, b.TimeIn); err != nil {
-			return result{settings: r.settings, id: r.id, failed: err.Error()}
+			return result{settings: r.settings, id: r.id, failed: err.Error(), line: lineOf(err, 1) - 1}
 		}
 	}
 	parsed, err := b.Pack.Parse(output)
 	if r.metrics, r.missing = parsed.Metrics, parsed.Missing; err != nil {
 		whose := "the output of workload " + b.Pack.Name
+		r.line = lineOf(err, 1) - 1
 		r.failed = strings.TrimPrefix(err.Error(), whose+": ")
 		if has := b.has(output); len(has) > 0 {
 			r.failed = fmt.Sprintf("the output%s; it has %s, choose the metrics to compare with --metric (in a manifest, metrics)",
@@ -182,6 +179,15 @@ func (b *Batch) result(output []byte) result {
 		}
 	}
 	return r
+}
+
+// lineOf is the line that an error is about.
+func lineOf(err error, otherwise int) int {
+	var at *parse.Line
+	if errors.As(err, &at) {
+		return at.Number
+	}
+	return otherwise
 }
 
 // has lists the fields of an output that can be parsed but lacks the primary metric.

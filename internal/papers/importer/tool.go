@@ -26,6 +26,7 @@ func toolOf(name string, metrics []workload.Metric) (workload.Pack, error) {
 	}
 	if len(metrics) > 0 {
 		pack.Metrics, err = replaceMetrics(pack, metrics)
+		pack = withErrors(pack)
 	} else if len(pack.Metrics) == 0 {
 		err = fmt.Errorf("no field of parser %s has a unit that implies which direction is better: choose metrics with --metric NAME:lower or NAME:higher (fields: %s)",
 			pack.Parser.Name, strings.Join(fieldNames(pack), ", "))
@@ -76,17 +77,30 @@ func trim(p workload.Pack) (workload.Pack, error) {
 func bare(p parse.Parser) workload.Pack {
 	pack := workload.Pack{Name: p.Name, Title: p.About, Parser: workload.Parser{Name: p.Name}}
 	for _, f := range p.Fields {
-		if better := direction(f.Unit); better != "" {
+		if better := direction(f.Unit); better != "" && !strings.HasSuffix(f.Name, "*") && !slices.Contains(p.Describes, f.Name) {
 			pack.Metrics = append(pack.Metrics, workload.Metric{Name: f.Name, Unit: f.Unit, Better: better})
 		}
 	}
 	// One metric must be primary: a rate, if there is one.
-	primary := slices.IndexFunc(pack.Metrics, func(m workload.Metric) bool { return m.Better == "higher" })
+	primary := slices.IndexFunc(pack.Metrics, func(m workload.Metric) bool {
+		return m.Name == p.Primary || p.Primary == "" && m.Better == "higher"
+	})
 	if len(pack.Metrics) > 0 {
 		pack.Metrics[max(0, primary)].Primary = true
 	}
+	pack = withErrors(pack)
 	pack.Stresses = stresses()[p.Name]
 	return pack
+}
+
+// withErrors adds the share of the operations that failed, if the tool tells it: no other
+// metric is compared where one side fails more.
+func withErrors(p workload.Pack) workload.Pack {
+	parser, named := parse.Lookup(p.Parser.Name)
+	if named && parser.HasField(workload.ErrorRatio) && p.Metric(workload.ErrorRatio) == nil {
+		p.Metrics = append(p.Metrics, workload.ErrorMetric)
+	}
+	return p
 }
 
 // stresses are what the built-in packs of each parser stress, where all of them agree.
@@ -122,12 +136,7 @@ func direction(unit string) string {
 // replaceMetrics completes a list of metrics from the fields of the parser and from
 // the pack.
 func replaceMetrics(pack workload.Pack, wanted []workload.Metric) ([]workload.Metric, error) {
-	fields := map[string]string{} // unit
-	if p, ok := parse.Lookup(pack.Parser.Name); ok {
-		for _, f := range p.Fields {
-			fields[f.Name] = f.Unit
-		}
-	}
+	parser, named := parse.Lookup(pack.Parser.Name)
 	var all []workload.Metric
 	for _, m := range wanted {
 		for _, own := range pack.Metrics {
@@ -136,8 +145,8 @@ func replaceMetrics(pack workload.Pack, wanted []workload.Metric) ([]workload.Me
 				m.Unit, m.Better = cmp.Or(m.Unit, own.Unit), cmp.Or(m.Better, own.Better)
 			}
 		}
-		unit, known := fields[m.FieldName()]
-		if len(fields) > 0 && !known {
+		unit, known := parser.UnitOf(m.FieldName())
+		if named && !known {
 			return nil, fmt.Errorf("metric %s: %s", m.Name, strictyaml.Unknown("field of parser "+pack.Parser.Name, m.FieldName(), fieldNames(pack)))
 		}
 		m.Unit = cmp.Or(m.Unit, unit)

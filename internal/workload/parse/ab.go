@@ -2,17 +2,6 @@ package parse
 
 import "math"
 
-// abComplete checks the percentiles, of which ab prints none for one request, and adds what
-// ab prints only if it is not zero.
-func abComplete(r *reading, _ *report) {
-	if r.fields["requests"] > 1 {
-		r.need("ab", r.lines, "latency_p50", "latency_p100")
-	}
-	for _, name := range []string{"write_errors", "non_2xx"} {
-		r.fields[name] += 0
-	}
-}
-
 // abTableHead begins the file of -e, which has the percentiles from 0 to 100.
 const abTableHead = "Percentage served,Time in ms"
 

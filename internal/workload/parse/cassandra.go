@@ -39,7 +39,7 @@ const cassandraSettings = "******************** Stress Settings ****************
 
 func readCassandra(r *reading) {
 	begun, ended, blind, warned := false, false, false, false
-	for _, line := range r.lines {
+	for _, line := range r.each(r.lines) {
 		if warned = cassandraWarning.match(line) || warned && cassandraStack.match(line); warned {
 			continue
 		}
@@ -70,6 +70,7 @@ func readCassandra(r *reading) {
 			fail("no %s in cassandra-stress's results: %s", strings.ReplaceAll(must, "_", " "), ending(r.lines))
 		}
 	}
+	r.failed(r.fields["errors"], r.fields["partitions"]+r.fields["errors"])
 	for _, n := range cassandraGC {
 		if blind {
 			delete(r.fields, n.name)
@@ -81,7 +82,7 @@ func readCassandra(r *reading) {
 //
 //	Op rate                   :    2,298 op/s  [READ: 1,162 op/s, WRITE: 1,136 op/s]
 func (r *reading) cassandraResult(line string) {
-	strange := func() { fail("cassandra-stress 4.0 does not print such a result: %q", clip(line)) }
+	strange := func() { fail("%q is no result that tare knows of cassandra-stress 4.0", clip(line)) }
 	m := cassandraLine.find(line)
 	if m == nil {
 		strange()
@@ -159,7 +160,7 @@ func cassandraSeries(r *reading) {
 // splitCassandra splits where settings are printed, and a sweep over thread
 // counts into one output per count.
 func splitCassandra(file []byte) ([][]byte, error) {
-	reports, err := splitAt(file, func(line string) bool { return line == cassandraSettings })
+	reports, err := splitAt(file, func(line string) bool { return line == cassandraSettings }, ownOf(func(line string) bool { return line == "Results:" || line == "END" }))
 	if err != nil {
 		return nil, err
 	}

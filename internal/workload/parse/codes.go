@@ -4,7 +4,7 @@ package parse
 func codeOf(name string) code {
 	switch name {
 	case "ab":
-		return code{then: abComplete, histograms: abHistograms}
+		return code{then: abFailures, histograms: abHistograms}
 	case "boot-times":
 		return code{split: splitBootTimes}
 	case "cassandra-stress":
@@ -15,6 +15,8 @@ func codeOf(name string) code {
 		return code{read: readGhz, settings: ghzSettings}
 	case "h2load":
 		return code{then: h2loadRates, settings: h2loadSettings}
+	case "pgbench":
+		return code{then: pgbenchFailures, split: splitPgbench}
 	case "hpl":
 		return code{read: readHPL, split: splitHPL}
 	case "ioping":
@@ -30,7 +32,7 @@ func codeOf(name string) code {
 	case "latencies":
 		return code{read: readLatencies}
 	case "memtier":
-		return code{read: readMemtier}
+		return code{read: readMemtier, split: splitMemtier}
 	case "redis-benchmark":
 		return code{read: readRedis, histograms: redisHistograms, split: splitRedis, settings: redisSettings}
 	case "stages":
@@ -38,13 +40,19 @@ func codeOf(name string) code {
 	case "stress-ng":
 		return code{read: readStressNG, split: splitStressNG}
 	case "sysbench-fileio":
-		return code{histograms: sysbenchHistograms, settings: sysbenchModes}
+		return code{then: sysbenchPercentile, histograms: sysbenchHistograms, settings: sysbenchModes}
 	case "sysbench-oltp":
-		return code{histograms: sysbenchHistograms, settings: sysbenchQueries, series: sysbenchSeries}
-	case "sysbench-cpu", "sysbench-memory", "sysbench-threads":
-		return code{histograms: sysbenchHistograms}
+		return code{then: sysbenchFailures, histograms: sysbenchHistograms, settings: sysbenchQueries, series: sysbenchSeries}
+	case "sysbench-cpu":
+		return code{then: sysbenchPercentile, histograms: sysbenchHistograms}
+	case "sysbench-memory":
+		return code{then: sysbenchMemory, histograms: sysbenchHistograms}
+	case "sysbench-threads":
+		return code{then: sysbenchThreads, histograms: sysbenchHistograms}
 	case "vegeta-csv":
 		return code{read: readVegeta}
+	case "wrk":
+		return code{then: wrkFailures}
 	case "wrk2":
 		return code{read: readWrk2}
 	}

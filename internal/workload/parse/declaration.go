@@ -23,6 +23,8 @@ type declaration struct {
 	Versions      string            `yaml:"versions"`
 	Like          string            `yaml:"like"` // a file in common, whose lists come after these
 	Fields        fields            `yaml:"fields"`
+	Primary       string            `yaml:"primary"`   // the field that compares; "" for the first rate
+	Describes     words             `yaml:"describes"` // fields of which neither more nor less is better, whatever their unit
 	Distributions fields            `yaml:"distributions"`
 	Split         splitting         `yaml:"split"`
 	Settings      settings          `yaml:"settings"`
@@ -85,7 +87,7 @@ func declared(name string) *declaration {
 		return d
 	}
 	all := declared("common/" + d.Like)
-	all.About = d.About
+	all.About, all.Primary, all.Describes = d.About, d.Primary, d.Describes
 	all.Fields, all.Settings = slices.Concat(d.Fields, all.Fields), slices.Concat(d.Settings, all.Settings)
 	own, of := &d.Report, &all.Report
 	of.Figures, of.Other, of.Needs = slices.Concat(own.Figures, of.Figures), slices.Concat(own.Other, of.Other), slices.Concat(own.Needs, of.Needs)
@@ -94,7 +96,7 @@ func declared(name string) *declaration {
 }
 
 func (d *declaration) parser(name string, c code) Parser {
-	p := Parser{Name: name, About: d.About, Versions: d.Versions, Fields: d.Fields, Distributions: d.Distributions, ID: c.id}
+	p := Parser{Name: name, About: d.About, Versions: d.Versions, Fields: d.Fields, Distributions: d.Distributions, ID: c.id, Primary: d.Primary, Describes: d.Describes}
 	steps := []func(*reading){c.read}
 	if c.read == nil {
 		steps = []func(*reading){d.Report.read, func(r *reading) {
@@ -161,13 +163,13 @@ type splitting struct {
 func (d *declaration) split(file []byte) ([][]byte, error) {
 	switch s := d.Split; {
 	case s.Before != nil:
-		return splitAt(file, s.Before.match)
+		return splitAt(file, s.Before.match, d.own)
 	case s.After != nil:
 		return splitAfter(file, s.After.match)
 	case s.JSON:
 		return splitJSON(file)
 	}
-	return splitCounted(file, d.Report.First)
+	return splitCounted(file, d.Report.First, d.own)
 }
 
 // fields are names with their units: requests errors (op), seconds (s).

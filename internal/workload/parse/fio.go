@@ -3,18 +3,23 @@ package parse
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
 
 type fioReport struct {
 	Version *string  `json:"fio version"`
+	Printed float64  `json:"timestamp_ms"`
 	Jobs    []fioJob `json:"jobs"`
 }
 
 type fioJob struct {
 	Name  string   `json:"jobname"`
+	Group int      `json:"groupid"`
 	Error *int     `json:"error"`
+	Took  float64  `json:"job_runtime"` // ms
 	Read  *fioSide `json:"read"`
 	Write *fioSide `json:"write"`
 }
@@ -46,6 +51,7 @@ func readFio(r *reading) {
 	if r.fields["operations"] == 0 {
 		fail("fio did no operation")
 	}
+	checkTogether(report.Jobs)
 	if len(report.Jobs) > 1 {
 		return // percentiles of several jobs cannot be put together
 	}
@@ -87,17 +93,11 @@ func fioHistograms(r *reading) {
 
 // fio finds the JSON after the notes that fio may print before it.
 func (r *reading) fio() (report fioReport) {
-	rest := r.stdout
-	for {
-		line, after, found := bytes.Cut(rest, []byte("\n"))
-		if text := strings.TrimSpace(string(line)); !found || text == "{" {
-			break
-		} else if text != "" && !fioNote(text) {
-			fail("%q instead of fio's JSON", clip(text))
-		}
-		rest = after
+	begin := fioBegin(r.stdout)
+	if begin < 0 {
+		fail("no JSON of fio (--output-format=json): %s", ending(r.lines))
 	}
-	decode("fio's JSON", rest, r.lines, &report)
+	decode("fio's JSON", r.stdout[begin:], r.lines, &report)
 	if report.Version == nil || !strings.HasPrefix(*report.Version, "fio-3.") {
 		fail("the report does not name a fio of version 3")
 	}
@@ -134,12 +134,70 @@ func fioSettings(stdout []byte, _ map[string]string) map[string]string {
 	return found.joined()
 }
 
-func fioNote(line string) bool {
-	return strings.HasPrefix(line, "fio:") || strings.HasPrefix(line, "note:")
+// fioUnequal is by which factor the times of jobs may differ whose rates are added.
+const fioUnequal = 1.1
+
+// checkTogether refuses jobs of which one ran without another: their rates have no sum.
+func checkTogether(jobs []fioJob) {
+	first := jobs[0]
+	for _, job := range jobs[1:] {
+		switch {
+		case job.Group != first.Group:
+			fail("%q in group %d and %q in group %d of fio ran one after the other: their rates have no sum; run each alone, in a file of its own",
+				clip(first.Name), first.Group, clip(job.Name), job.Group)
+		case max(job.Took, first.Took) > fioUnequal*min(job.Took, first.Took):
+			fail("fio's job %q took %v ms and %q %v ms: their rates have no sum; give them the same time, or run each alone",
+				clip(first.Name), first.Took, clip(job.Name), job.Took)
+		}
+	}
 }
 
-// splitFio splits where a document begins; fio's notes belong to none.
-func splitFio(file []byte) ([][]byte, error) { return splitJSON(without(file, fioNote)) }
+// fioBegin is where fio's JSON begins, behind its messages and normal output; -1 without.
+func fioBegin(text []byte) int {
+	for at, line := range eachLine(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "{") {
+			return at.begin
+		}
+	}
+	return -1
+}
+
+// splitFio takes the documents; what is between them belongs to none. With
+// --status-interval the last document of a run has what those before it have.
+func splitFio(file []byte) ([][]byte, error) {
+	var runs [][]byte
+	var last fioReport
+	for rest := file; ; {
+		begin := fioBegin(rest)
+		if begin < 0 && len(runs) == 0 {
+			return nil, fmt.Errorf("no JSON of fio (--output-format=json) is in it: %s", ending(lines(file)))
+		} else if begin < 0 {
+			return runs, nil
+		}
+		decoder := json.NewDecoder(bytes.NewReader(rest[begin:]))
+		var document json.RawMessage
+		if err := decoder.Decode(&document); err != nil {
+			before := bytes.Count(file[:len(file)-len(rest)+begin], []byte("\n"))
+			return nil, atLine(before+1, fmt.Errorf("document %d of the file: %w; %s", len(runs)+1, err, ending(lines(file))))
+		}
+		var report fioReport
+		if err := json.Unmarshal(document, &report); err == nil && report.continues(last) {
+			runs = runs[:len(runs)-1]
+		}
+		runs, last = append(runs, document), report
+		rest = rest[begin+int(decoder.InputOffset()):]
+	}
+}
+
+// continues reports whether a report is a later one of the same run: the run had begun
+// long before the earlier one was printed.
+func (f fioReport) continues(earlier fioReport) bool {
+	if len(earlier.Jobs) == 0 || len(f.Jobs) != len(earlier.Jobs) {
+		return false
+	}
+	took, before := f.Jobs[0].Took, earlier.Jobs[0].Took
+	return took > before && f.Jobs[0].Name == earlier.Jobs[0].Name && f.Printed > earlier.Printed && f.Printed-took < earlier.Printed-before/2
+}
 
 // fioCount adds what was done in a direction: nothing is absent there, and 0 in the sum.
 func (r *reading) fioCount(direction string, side *fioSide) {

@@ -53,7 +53,8 @@ func readGhz(r *reading) {
 		calls = append(calls, float64(call.Latency)/1e3)
 	}
 	n, seconds := float64(len(calls)), last.Sub(first).Seconds()
-	r.fields = map[string]float64{"calls": n, "errors": failed, "error_ratio": failed / n, "seconds": seconds}
+	r.fields["calls"], r.fields["seconds"] = n, seconds
+	r.failed(failed, n)
 	if seconds > 0 {
 		r.fields["calls_per_second"] = (n - failed) / seconds
 	}

@@ -16,9 +16,8 @@ var (
 )
 
 func readHPL(r *reading) {
-	r.wholeLines()
 	titled, ended, result, failed := false, false, "", ""
-	for _, line := range r.lines {
+	for _, line := range r.each(r.lines) {
 		if m := hplTitle.find(line); m != nil {
 			if m[0] != "2" {
 				fail("the output of %q is not supported; this parser supports HPLinpack 2", clip(line))
@@ -31,7 +30,7 @@ func readHPL(r *reading) {
 			result = line
 			r.take(line, m, "n", "nb", "p", "q", "seconds", "gflops")
 		} else if strings.HasPrefix(line, "WR") || strings.HasPrefix(line, "WC") {
-			fail("HPL does not print such a result: %q", clip(line))
+			fail("%q is no result that tare knows of HPL", clip(line))
 		} else if m := hplCheck.find(line); m != nil {
 			if m[1] != "PASSED" || result == "" {
 				fail("the residual check failed: %q", clip(line))
@@ -82,7 +81,7 @@ func splitHPL(file []byte) ([][]byte, error) {
 			break
 		}
 	}
-	reports, err := splitAt(file[begin:], title)
+	reports, err := splitAt(file[begin:], title, ownOf(anything))
 	if err != nil {
 		return nil, err
 	}

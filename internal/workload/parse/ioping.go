@@ -67,5 +67,5 @@ func splitIOPing(file []byte) ([][]byte, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(file), []byte("[")) {
 		return splitJSON(file)
 	}
-	return splitAt(file, iopingRaw.match)
+	return splitAt(file, iopingRaw.match, ownOf(anything))
 }

@@ -79,7 +79,7 @@ func (r *reading) iozoneLine(line string) {
 // splitIOzone splits by IOzone's title, and a table with several lines into one
 // per line.
 func splitIOzone(file []byte) ([][]byte, error) {
-	reports, err := splitAt(file, func(line string) bool { return line == iozoneTitle })
+	reports, err := splitAt(file, func(line string) bool { return line == iozoneTitle }, ownOf(anything))
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (r *reading) iperf3() *iperf3Report {
 		fail("iperf3 reports %q", clip(*report.Error))
 	case !strings.HasPrefix(report.Start.Version, "iperf 3."):
 		fail("the report is of %q and not of iperf 3", clip(report.Start.Version))
-	case report.Start.Test == nil || len(report.Intervals) == 0:
+	case report.Start.Test == nil || report.End == nil:
 		fail("iperf3's report has no test")
 	case report.Start.Test.Protocol != "TCP" && report.Start.Test.Protocol != "UDP":
 		fail("the output of iperf3 over %q is not supported", clip(report.Start.Test.Protocol))
@@ -123,8 +123,13 @@ func (r *reading) iperf3Way(report *iperf3Report, name, suffix string) {
 	add(received, "received")
 	if udp {
 		at := total
-		if received.sentAnything() {
+		switch {
+		case received.sentAnything():
 			at = received
+		case total.Sender && report.Start.Accepted != nil:
+			return // a client tells the server nothing of what it received
+		case received != nil:
+			fail("iperf3's receiver counted no packet: nothing arrived")
 		}
 		if at.Packets == nil || *at.Packets == 0 || at.Jitter == nil || at.Lost == nil || at.LostPercent == nil {
 			fail("iperf3 counted no packet")
@@ -135,7 +140,7 @@ func (r *reading) iperf3Way(report *iperf3Report, name, suffix string) {
 		r.add("lost_packets"+suffix, at.Lost)
 		r.add("lost_percent"+suffix, at.LostPercent)
 	} else if *sent.Bytes == 0 && *received.Bytes == 0 {
-		fail("iperf3 transferred nothing")
+		fail("iperf3 counted no byte: no interval of the test was complete")
 	}
 }
 

@@ -1,50 +1,117 @@
 package parse
 
 import (
+	"bytes"
+	"encoding/csv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // jmeterSample is one request; times are in milliseconds since the epoch.
 type jmeterSample struct {
 	at, elapsed, bytes, users, firstByte, connect float64
 	failed                                        bool
+	label, thread                                 string
 }
 
-// jmeterColumns are required, in any order; others may be there.
-var jmeterColumns = []string{"timeStamp", "elapsed", "bytes", "allThreads", "Latency", "Connect", "success", "responseMessage"}
+// jmeterTable is a result file. Its columns are in any order, and most are optional.
+type jmeterTable struct {
+	column  map[string]int
+	samples []jmeterSample
+}
 
-func (r *reading) jmeterSamples() (samples []jmeterSample) {
-	r.wholeLines()
-	rows := rowsOf("JMeter's result file", r.stdout)
-	if len(rows) < 2 {
+func (t *jmeterTable) has(name string) bool { _, has := t.column[name]; return has }
+
+// jmeterNumbers are the columns with numbers that are used.
+var jmeterNumbers = []string{"elapsed", "bytes", "allThreads", "Latency", "Connect"}
+
+var jmeterPart = expression(`^(-\d+)+$`)
+
+func (r *reading) jmeter() *jmeterTable {
+	head := r.lines[0]
+	table := csv.NewReader(bytes.NewReader(r.stdout))
+	if end := strings.IndexFunc(head, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '_' }); end > 0 {
+		table.Comma, _ = utf8.DecodeRuneInString(head[end:])
+	}
+	rows, err := table.ReadAll()
+	switch {
+	case err != nil:
+		fail("JMeter's result file: %w", err)
+	case len(rows) < 2:
 		fail("JMeter's result file has no sample: %s", ending(r.lines))
 	}
-	var column [8]int
-	for i, name := range jmeterColumns {
-		if column[i] = slices.Index(rows[0], name); column[i] < 0 {
-			fail("no column %s in the head of JMeter's result file, %q", name, clip(strings.Join(rows[0], ",")))
+	t := &jmeterTable{column: map[string]int{}}
+	for i, name := range rows[0] {
+		t.column[name] = i
+	}
+	for _, name := range []string{"timeStamp", "elapsed", "success"} {
+		if !t.has(name) {
+			fail("no column %s in the head of JMeter's result file, %q", name, clip(head))
 		}
+	}
+	if last := rows[0][len(rows[0])-1]; slices.Contains(jmeterNumbers, last) {
+		r.wholeLines()
 	}
 	for _, row := range rows[1:] {
-		line := strings.Join(row, ",")
-		var s jmeterSample
-		for i, to := range []*float64{&s.at, &s.elapsed, &s.bytes, &s.users, &s.firstByte, &s.connect} {
-			if *to = number(row[column[i]], line); *to < 0 {
-				fail("%s is negative in the line %q", jmeterColumns[i], clip(line))
-			}
-		}
-		success := row[column[6]]
-		if s.failed = success == "false"; !s.failed && success != "true" {
-			fail("success is neither true nor false in the line %q", clip(line))
-		}
-		if strings.HasPrefix(row[column[7]], "Number of samples in transaction") {
-			fail("a transaction controller's sample counts its requests again; turn it off in the plan: %q", clip(line))
-		}
-		samples = append(samples, s)
+		t.add(row)
 	}
-	return samples
+	return t
+}
+
+func (t *jmeterTable) add(row []string) {
+	line := strings.Join(row, ",")
+	text := func(name string) string {
+		if i, has := t.column[name]; has {
+			return row[i]
+		}
+		return ""
+	}
+	s := jmeterSample{at: jmeterTime(text("timeStamp"), line), label: text("label"), thread: text("threadName")}
+	for i, to := range []*float64{&s.elapsed, &s.bytes, &s.users, &s.firstByte, &s.connect} {
+		name := jmeterNumbers[i]
+		if !t.has(name) {
+			continue
+		}
+		if *to = number(text(name), line); *to < 0 {
+			fail("%s is negative in the line %q", name, clip(line))
+		}
+	}
+	success := text("success")
+	if s.failed = success == "false"; !s.failed && success != "true" {
+		fail("success is neither true nor false in the line %q", clip(line))
+	}
+	if strings.HasPrefix(text("responseMessage"), "Number of samples in transaction") {
+		fail("a transaction controller's sample counts its requests again; turn it off in the plan: %q", clip(line))
+	}
+	// Redirects and embedded files precede their page, which has their sum. A thread does
+	// one request at a time, so that they are within its time.
+	t.samples = slices.DeleteFunc(t.samples, func(part jmeterSample) bool {
+		number, of := strings.CutPrefix(part.label, s.label)
+		return of && s.thread != "" && part.thread == s.thread && jmeterPart.match(number) && part.at >= s.at && part.at+part.elapsed <= s.at+s.elapsed
+	})
+	t.samples = append(t.samples, s)
+}
+
+var jmeterTimes = []string{"2006/01/02 15:04:05.000", "2006-01-02 15:04:05.000", "2006/01/02 15:04:05", "2006-01-02 15:04:05"}
+
+// jmeterTime is a time in milliseconds, which JMeter writes in the form that its property
+// says.
+func jmeterTime(text, line string) float64 {
+	if ms, err := strconv.ParseFloat(text, 64); err == nil && ms >= 0 && !math.IsInf(ms, 1) {
+		return ms
+	}
+	for _, layout := range jmeterTimes {
+		if at, err := time.Parse(layout, text); err == nil {
+			return float64(at.UnixMilli())
+		}
+	}
+	fail("%q is no time that tare knows in the line %q: run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms", clip(text), clip(line))
+	return 0
 }
 
 // jmeterSpan returns the time from the first request's start to the last
@@ -58,24 +125,30 @@ func jmeterSpan(samples []jmeterSample) (begin, end float64) {
 }
 
 func readJMeter(r *reading) {
-	samples := r.jmeterSamples()
+	table := r.jmeter()
+	samples := table.samples
 	begin, end := jmeterSpan(samples)
-	n := float64(len(samples))
-	r.fields = map[string]float64{"requests": n, "errors": 0, "seconds": (end - begin) / 1e3, "users_max": 0, "bytes": 0, "first_byte_mean": 0, "connect_mean": 0}
+	n, f, failed := float64(len(samples)), r.fields, 0.0
+	f["requests"], f["seconds"] = n, (end-begin)/1e3
 	var elapsed []float64
 	for _, s := range samples {
 		if s.failed {
-			r.fields["errors"]++
+			failed++
 		}
 		elapsed = append(elapsed, s.elapsed)
-		r.fields["bytes"] += s.bytes
-		r.fields["first_byte_mean"] += s.firstByte / n
-		r.fields["connect_mean"] += s.connect / n
-		r.fields["users_max"] = max(r.fields["users_max"], s.users)
+		f["bytes"] += s.bytes
+		f["first_byte_mean"] += s.firstByte / n
+		f["connect_mean"] += s.connect / n
+		f["users_max"] = max(f["users_max"], s.users)
 	}
-	r.fields["error_ratio"] = r.fields["errors"] / n
+	r.failed(failed, n)
+	for column, field := range map[string]string{"bytes": "bytes", "allThreads": "users_max", "Latency": "first_byte_mean", "Connect": "connect_mean"} {
+		if !table.has(column) {
+			r.without(field)
+		}
+	}
 	if end > begin {
-		r.fields["throughput"] = n / r.fields["seconds"]
+		f["throughput"] = n / f["seconds"]
 	}
 	r.count("elapsed", elapsed)
 	r.summarize(elapsed, "elapsed_", "min mean p50 p90 p95 p99 max")
@@ -86,7 +159,8 @@ const jmeterWindows = 120 // a series has at most as many points
 // jmeterSeries adds windows of one second, by when requests were sent. A
 // window without requests has no response time and no number of users.
 func jmeterSeries(r *reading) {
-	samples := r.jmeterSamples()
+	table := r.jmeter()
+	samples := table.samples
 	begin, end := jmeterSpan(samples)
 	span := (end - begin) / 1e3
 	width := max(1, math.Ceil(span/jmeterWindows))
@@ -106,7 +180,9 @@ func jmeterSeries(r *reading) {
 		}
 		if w.requests > 0 {
 			add("response_time", at, w.elapsed/w.requests)
-			add("users", at, w.users)
+			if table.has("allThreads") {
+				add("users", at, w.users)
+			}
 		}
 	}
 }

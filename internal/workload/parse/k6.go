@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 
 	"tare/internal/base/failing"
 )
@@ -13,7 +14,7 @@ import (
 var k6Fields = []struct{ metric, value, field string }{
 	{"http_reqs", "count", "requests"}, {"http_reqs", "rate", "requests_per_second"},
 	// A rate's passes are what is true: here the failures.
-	{"http_req_failed", "passes", "errors"}, {"http_req_failed", "value", "error_ratio"}, {"checks", "fails", "checks_failed"},
+	{"http_req_failed", "passes", "_failed"}, {"http_req_failed", "fails", "_answered"}, {"checks", "fails", "checks_failed"}, {"checks", "passes", "_checks_passed"},
 	{"iterations", "count", "iterations"}, {"iterations", "rate", "iterations_per_second"}, {"dropped_iterations", "count", "dropped_iterations"},
 	{"iteration_duration", "avg", "iteration_avg"}, {"vus_max", "max", "users_max"}, {"data_received", "count", "bytes"},
 	{"http_req_duration", "avg", "latency_avg"}, {"http_req_duration", "min", "latency_min"}, {"http_req_duration", "med", "latency_p50"},
@@ -79,11 +80,21 @@ func readK6(r *reading) {
 	}
 	run := runs[0]
 	r.fields["dropped_iterations"] = 0 // what k6 never dropped has no metric
+	for _, metric := range run.summary {
+		// handleSummary has the values one level below, and of a rate another name.
+		if values, nested := metric["values"].(map[string]any); nested {
+			maps.Copy(metric, values)
+			if metric["type"] == "rate" {
+				metric["value"] = metric["rate"]
+			}
+		}
+	}
 	for _, f := range k6Fields {
 		if value, there := run.summary[f.metric][f.value]; there {
 			r.fields[f.field] = numberAt(f.value+" of "+f.metric, value)
 		}
 	}
+	r.k6Failures(run.summary)
 	switch requests, there := r.fields["requests"]; {
 	case r.fields["iterations"] == 0:
 		fail("k6's summary has no iteration that ended")
@@ -95,5 +106,17 @@ func readK6(r *reading) {
 	if len(run.latencies) > 0 {
 		r.count("latency", run.latencies)
 		r.summarize(run.latencies, "latency_", "p50 p90 p95 p99 p999")
+	}
+}
+
+// k6Failures counts the requests that failed or, if their share is larger, the checks of the
+// answers.
+func (r *reading) k6Failures(summary map[string]map[string]any) {
+	f := r.fields
+	if _, told := summary["http_req_failed"]; told && f["_failed"]+f["_answered"] > 0 {
+		r.failed(f["_failed"], f["_failed"]+f["_answered"])
+	}
+	if checks := f["checks_failed"] + f["_checks_passed"]; checks > 0 && f["checks_failed"]/checks > f[ErrorRatio] {
+		r.failed(f["checks_failed"], checks)
 	}
 }

@@ -1,5 +1,7 @@
 package parse
 
+import "fmt"
+
 var (
 	memtierPrefixes = map[string]string{"Totals": "", "Sets": "sets_", "Gets": "gets_"}
 	memtierValues   = map[string]string{
@@ -8,6 +10,7 @@ var (
 	}
 	// memtierReads are of reads alone; of other commands it writes 0.
 	memtierReads       = map[string]string{"Hits/sec": "hits_per_second", "Misses/sec": "misses_per_second"}
+	memtierTable       = expression(`^Type +Ops/sec +Hits/sec `)
 	memtierPercentiles = map[string]string{
 		"p50.00": "latency_p50", "p90.00": "latency_p90", "p95.00": "latency_p95", "p99.00": "latency_p99", "p99.90": "latency_p999",
 	}
@@ -17,27 +20,33 @@ type memtierReport struct {
 	Configuration struct {
 		Runs int `json:"run_count"`
 	} `json:"configuration"`
-	Stats map[string]map[string]any `json:"ALL STATS"`
+	// Beside Totals there are lists, of which older versions make histograms.
+	Stats map[string]any `json:"ALL STATS"`
+}
+
+func (m memtierReport) of(name string) map[string]any {
+	stats, _ := m.Stats[name].(map[string]any)
+	return stats
 }
 
 func readMemtier(r *reading) {
 	var report memtierReport
 	decode("memtier's report", r.stdout, r.lines, &report)
-	runtime := report.Stats["Runtime"]
+	runtime := report.of("Runtime")
 	ms, timed := runtime["Total duration"].(float64)
 	switch {
 	case report.Configuration.Runs > 1:
 		fail("output contains %d runs (-x); use -x 1", report.Configuration.Runs)
-	case report.Stats["Totals"] == nil || runtime == nil:
+	case report.of("Totals") == nil || runtime == nil:
 		fail("it is not what memtier_benchmark writes with --json-out-file: it has no ALL STATS with Totals and Runtime")
-	case runtime["Interrupted"] != "false":
+	case runtime["Interrupted"] != nil && runtime["Interrupted"] != "false":
 		fail("memtier_benchmark was interrupted")
 	case !timed || runtime["Time unit"] != "MILLISECONDS":
 		fail("the duration is not a number of milliseconds but %s", jsonText(runtime["Total duration"]))
 	}
 	r.fields["seconds"] = ms / 1e3
 	for name, prefix := range memtierPrefixes {
-		stats := report.Stats[name]
+		stats := report.of(name)
 		if count, _ := stats["Count"].(float64); count == 0 {
 			if prefix == "" {
 				fail("memtier_benchmark counted no operation")
@@ -58,4 +67,16 @@ func readMemtier(r *reading) {
 		percentiles, _ := stats["Percentile Latencies"].(map[string]any)
 		take(memtierPercentiles, percentiles)
 	}
+	if errors, told := r.fields["connection_errors"]; told {
+		r.failed(errors, r.fields["operations"]+errors)
+	}
+}
+
+func splitMemtier(file []byte) ([][]byte, error) {
+	for at, line := range eachLine(file) {
+		if line == "ALL STATS" || memtierTable.match(line) {
+			return nil, atLine(at.number, fmt.Errorf("%q is of memtier_benchmark's table: tare reads the file of --json-out-file=FILE, which has all digits", clip(line)))
+		}
+	}
+	return splitJSON(file)
 }

@@ -27,6 +27,9 @@ type Parser struct {
 	About    string
 	Versions string // of the tool, that its output was looked at
 	Fields   []Field
+	Primary  string // the field that compares; "" for the first rate
+	// Describes are fields of which neither more nor less is better, whatever their unit.
+	Describes []string
 	// Parse returns the fields of the output. A field that the tool did not
 	// print is absent, never zero.
 	Parse func(stdout []byte) (map[string]float64, error)
@@ -79,10 +82,20 @@ func names(fields []Field) (list []string) {
 // HasField reports whether a parser has a field. A declared name that ends in *
 // stands for all names with that prefix.
 func (p Parser) HasField(name string) bool {
-	return slices.ContainsFunc(p.Fields, func(f Field) bool {
+	_, has := p.UnitOf(name)
+	return has
+}
+
+// UnitOf is the unit of a field, if the parser has it.
+func (p Parser) UnitOf(name string) (unit string, has bool) {
+	i := slices.IndexFunc(p.Fields, func(f Field) bool {
 		family, open := strings.CutSuffix(f.Name, "*")
 		return name == f.Name && !open || open && len(name) > len(family) && strings.HasPrefix(name, family)
 	})
+	if i < 0 {
+		return "", false
+	}
+	return p.Fields[i].Unit, true
 }
 
 // reading is what is read of one output.
@@ -90,6 +103,7 @@ type reading struct {
 	stdout     []byte
 	lines      []string
 	logged     []string           // of lines: requests that were counted, before a report
+	at         int                // the line that is being read, from 1; 0 for none
 	fields     map[string]float64 // names that begin with _ are of values that are checked, or of which others are made
 	series     map[string][]Point
 	histograms map[string]Histogram // nil: the tool printed none
@@ -101,11 +115,12 @@ func fail(format string, args ...any) { failing.With(format, args...) }
 // read reads an output with these functions.
 func read(stdout []byte, with ...func(*reading)) (*reading, error) {
 	r := &reading{stdout: stdout, lines: lines(stdout), fields: map[string]float64{}, series: map[string][]Point{}}
-	return r, failing.Caught(func() {
+	err := failing.Caught(func() {
 		for _, each := range with {
 			each(r)
 		}
 	})
+	return r, atLine(r.at, err)
 }
 
 // finite refuses values of which one overflowed, by the sum of what each consists of. It
@@ -166,7 +181,8 @@ func (r *reading) count(name string, values []float64) {
 // the last line may be truncated: 12.5 of 12.57.
 func (r *reading) wholeLines() {
 	if !bytes.HasSuffix(r.stdout, []byte("\n")) {
-		fail("the output is truncated: %s", ending(r.lines))
+		r.at = len(r.lines)
+		fail("%s without a newline behind it, so that it may be cut off there: %s", ending(r.lines), addNewline)
 	}
 }
 
@@ -217,7 +233,7 @@ func whole(text, line string) int64 {
 func decode(what string, stdout []byte, lines []string, into any) {
 	decoder := json.NewDecoder(bytes.NewReader(stdout))
 	if err := decoder.Decode(into); err != nil {
-		fail("%s: %w; %s", what, err, ending(lines))
+		fail("%s: %w; %s", what, inJSON(stdout, err), ending(lines))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		fail("unexpected text after %s: %s", what, ending(lines))

@@ -172,7 +172,7 @@ func redisHistograms(r *reading) {
 // the file's first test, since a run has each of its tests once.
 func splitRedis(file []byte) ([][]byte, error) {
 	if bytes.HasPrefix(file, []byte(`"test"`)) {
-		return splitAt(file, func(line string) bool { return strings.HasPrefix(line, `"test"`) })
+		return splitAt(file, func(line string) bool { return strings.HasPrefix(line, `"test"`) }, ownOf(anything))
 	}
 	named := func(line string) string { return redisNamed(line, redisTitle, redisQuiet) }
 	first := ""
@@ -181,5 +181,5 @@ func splitRedis(file []byte) ([][]byte, error) {
 			break
 		}
 	}
-	return splitAt(file, func(line string) bool { return first != "" && named(line) == first })
+	return splitAt(file, func(line string) bool { return first != "" && named(line) == first }, ownOf(anything))
 }

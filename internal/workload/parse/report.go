@@ -27,6 +27,7 @@ type report struct {
 	Figures patterns `yaml:"figures"`
 	Other   patterns `yaml:"other"`  // lines without figures
 	Failed  *pattern `yaml:"failed"` // lines that say that the run failed
+	Last    *pattern `yaml:"last"`   // the line after which the tool prints nothing of its own; nil if it may
 	Needs   words    `yaml:"needs"`  // fields that no report lacks
 	// Units are the factors of what is printed behind a number, or the values of texts that
 	// are no number with a unit; nil for plain numbers.
@@ -53,12 +54,16 @@ func (p *report) read(r *reading) {
 	if p.First != nil && !p.First.match(all[0]) {
 		fail("the first line %q is not that of %s", clip(all[0]), p.Of)
 	}
-	for i, line := range all {
+	for i, line := range r.each(all) {
 		if p.Failed != nil && p.Failed.match(line) {
 			fail("%s reports %q", p.Of, clip(strings.TrimSpace(line)))
 		}
-		if known := p.take(r, line); !known && line != "" && (i > 0 || p.First == nil) && !p.Other.match(line) {
-			fail("%s does not print such a line: %q", p.Of, clip(line))
+		first := i == 0 && p.First != nil
+		if known := p.take(r, line); !known && line != "" && !first && !p.Other.match(line) && !aroundOutput.match(line) {
+			fail("%q is no line that tare knows of %s%s", clip(line), p.Of, decimalComma(line))
+		}
+		if p.Last != nil && p.Last.match(line) {
+			break
 		}
 	}
 	r.need(p.Of, all, p.Needs...)

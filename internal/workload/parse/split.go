@@ -2,6 +2,7 @@ package parse
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,15 +10,16 @@ import (
 	"strings"
 )
 
-// place is where a line is in a file, with its newline.
-type place struct{ begin, end int }
+// place is where a line is in a file, with its newline, and its number, from 1.
+type place struct{ begin, end, number int }
 
 // eachLine are the lines of a file, as lines returns them, with their places.
 func eachLine(file []byte) iter.Seq2[place, string] {
 	return func(yield func(place, string) bool) {
-		at := 0
+		at, number := 0, 0
 		for line := range bytes.Lines(file) {
-			if !yield(place{at, at + len(line)}, lastState(strings.TrimSuffix(string(line), "\n"))) {
+			number++
+			if !yield(place{at, at + len(line), number}, lastState(strings.TrimSuffix(string(line), "\n"))) {
 				return
 			}
 			at += len(line)
@@ -25,8 +27,10 @@ func eachLine(file []byte) iter.Seq2[place, string] {
 	}
 }
 
-// splitAt splits a file before every line with which a run begins.
-func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
+// splitAt splits a file before every line with which a run begins. What precedes the first
+// one, such as the command or a warning, is of no run, unless it is a line of the tool's
+// own: then a run has lost its beginning.
+func splitAt(file []byte, starts, own func(line string) bool) ([][]byte, error) {
 	var runs [][]byte
 	begin := -1
 	for at, line := range eachLine(file) {
@@ -35,8 +39,8 @@ func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
 				runs = append(runs, file[begin:at.begin])
 			}
 			begin = at.begin
-		} else if begin < 0 && strings.TrimSpace(line) != "" {
-			return nil, fmt.Errorf("%q precedes the first run", clip(line))
+		} else if begin < 0 && strings.TrimSpace(line) != "" && own(line) {
+			return nil, atLine(at.number, fmt.Errorf("%q precedes the first run: is it of one that failed, or that has lost its beginning?", clip(line)))
 		}
 	}
 	if begin < 0 {
@@ -48,15 +52,17 @@ func splitAt(file []byte, starts func(line string) bool) ([][]byte, error) {
 // splitAfter splits a file after every line with which a run ends.
 func splitAfter(file []byte, ends func(line string) bool) ([][]byte, error) {
 	var runs [][]byte
-	begin := 0
+	begin, last, comma := 0, 0, ""
 	for at, line := range eachLine(file) {
 		if ends(line) {
 			runs = append(runs, file[begin:at.end])
-			begin = at.end
+			begin, comma = at.end, ""
+		} else if line != "" {
+			last, comma = at.number, cmp.Or(comma, decimalComma(line))
 		}
 	}
 	if rest := bytes.TrimSpace(file[begin:]); len(rest) > 0 || len(runs) == 0 {
-		return nil, fmt.Errorf("no run ends after byte %d: %s", begin, ending(lines(file)))
+		return nil, atLine(last, fmt.Errorf("no result ends with it: %s%s", ending(lines(file)), comma))
 	}
 	return runs, nil
 }
@@ -70,7 +76,7 @@ func splitJSON(file []byte) ([][]byte, error) {
 		if err := decoder.Decode(&document); err == io.EOF {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("document %d of the file: %w; %s", len(runs)+1, err, ending(lines(file)))
+			return nil, inJSON(file, fmt.Errorf("document %d of the file: %w; %s", len(runs)+1, err, ending(lines(file))))
 		}
 		runs = append(runs, document)
 	}

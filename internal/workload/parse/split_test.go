@@ -66,9 +66,9 @@ func TestTextBetweenRunsIsKept(t *testing.T) {
 }
 
 // skipsText: these print much around their figures that differs by system and
-// is not looked at.
+// is not looked at; or end with what a script prints.
 func skipsText(parser string) bool {
-	return slices.Contains([]string{"hpl", "iozone", "redis-benchmark"}, parser)
+	return slices.Contains([]string{"hpl", "iozone", "redis-benchmark", "wrk", "wrk2"}, parser)
 }
 
 func TestOneOutputWithSeveralResultsIsCutIntoEach(t *testing.T) {

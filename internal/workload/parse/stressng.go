@@ -16,51 +16,62 @@ var (
 )
 
 func readStressNG(r *reading) {
-	r.wholeLines()
 	var text, yaml []string
 	for _, line := range r.lines {
 		if strings.HasPrefix(line, "stress-ng: ") {
 			text = append(text, line)
-		} else if line != "" {
+		} else if line != "" && !aroundOutput.match(line) {
 			yaml = append(yaml, line)
 		}
 	}
 	if len(text) == 0 && len(yaml) == 0 {
 		fail("stress-ng printed nothing: is its standard error (2>&1) missing?")
 	}
+	if last := r.lines[len(r.lines)-1]; last != "..." && !strings.Contains(last, stressEnd) {
+		r.wholeLines()
+	}
 	if len(yaml) > 0 {
 		r.stressYAML(yaml)
 	}
 	// The text comes last, so that its values are the same with and without the YAML.
 	if len(text) > 0 {
-		r.stressText(text)
+		r.stressText()
 	}
 }
 
-func (r *reading) stressText(text []string) {
-	completed := false
+// stressEnd is behind the table, except in old versions, which print the table last.
+const stressEnd = "successful run completed in "
+
+// stressText reads the table. Old versions print it as messages of kind info.
+func (r *reading) stressText() {
+	completed, more := false, false
 	var stressors []string
-	for _, line := range text {
+	for _, line := range r.each(r.lines) {
 		m := stressMessage.find(line)
 		switch {
+		case !strings.HasPrefix(line, "stress-ng: "):
+			continue
 		case m == nil, m[0] != "info" && m[0] != "metrc", strings.Contains(line, "unsuccessful run"):
 			fail("stress-ng reports %q", clip(line))
-		case m[0] == "info":
-			completed = completed || strings.HasPrefix(m[1], "successful run completed in ")
 		case stressHead.match(m[1]), stressUnits.match(m[1]):
-		default:
-			row := stressRow.find(m[1])
-			if row == nil {
-				fail("stress-ng 0.15 does not print such a line: %q", clip(line))
-			}
+			continue
+		}
+		switch row := stressRow.find(m[1]); {
+		case m[1] == "miscellaneous metrics:":
+			more = true // of some stressors, a line each
+		case row != nil && !more:
 			stressors = append(stressors, row[0])
 			r.take(line, row[1:], stressColumns...)
+		case m[0] == "info":
+			completed = completed || strings.HasPrefix(m[1], stressEnd)
+		case !more:
+			fail("%q is no line that tare knows of stress-ng", clip(line))
 		}
 	}
 	if !completed {
-		fail("no run was completed: %s", ending(text))
+		fail("no run was completed: %s", ending(r.lines))
 	}
-	oneStressor(stressors, text)
+	oneStressor(stressors, r.lines)
 }
 
 func (r *reading) stressYAML(text []string) {
@@ -103,15 +114,20 @@ func oneStressor(stressors, text []string) {
 	}
 }
 
-// splitStressNG splits before a run's first message or, if there is only YAML,
-// before each document.
+// splitStressNG splits before a run's first message or, if there is only YAML, before each
+// document. Old versions do not say how long a run is to take.
 func splitStressNG(file []byte) ([][]byte, error) {
-	first := func(line string) bool {
-		m := stressMessage.find(line)
-		return m != nil && m[0] == "info" && strings.HasPrefix(m[1], "setting to a ")
+	says := func(what string) func(line string) bool {
+		return func(line string) bool {
+			m := stressMessage.find(line)
+			return m != nil && m[0] == "info" && strings.HasPrefix(m[1], what)
+		}
 	}
-	if !slices.ContainsFunc(lines(file), first) {
-		first = func(line string) bool { return line == "---" }
+	first := func(line string) bool { return line == "---" }
+	for _, what := range []string{"dispatching hogs: ", "setting to a "} {
+		if slices.ContainsFunc(lines(file), says(what)) {
+			first = says(what)
+		}
 	}
-	return splitAt(file, first)
+	return splitAt(file, first, ownOf(func(line string) bool { return strings.HasPrefix(line, "stress-ng: ") }))
 }

@@ -1,6 +1,10 @@
 package parse
 
-import "math"
+import (
+	"math"
+	"slices"
+	"strconv"
+)
 
 // Bins lie at equal distances of the logarithm. Values have three digits after the
 // point, which matters more for those below 0.06 ms.
@@ -56,7 +60,7 @@ func sysbenchQueries(_ []byte, found map[string]string) map[string]string {
 }
 
 // sysbenchInterval is a line of --report-interval.
-var sysbenchInterval = expression(`^\[ (\d+)s \] thds: \d+ tps: ([0-9.]+) qps: ([0-9.]+) \(r/w/o: \S+\) lat \(ms,95%\): ([0-9.]+) err/s: [0-9.]+ reconn/s: [0-9.]+$`)
+var sysbenchInterval = expression(`^\[ (\d+)s \] thds: \d+ tps: ([0-9.]+) qps: ([0-9.]+) \(r/w/o: \S+\) lat \(ms,(\d+)%\): ([0-9.]+) err/s: [0-9.]+ reconn/s: [0-9.]+$`)
 
 // sysbenchSeries adds the output of --report-interval. A point has the time at
 // which its interval begins.
@@ -67,9 +71,35 @@ func sysbenchSeries(r *reading) {
 		if m == nil {
 			continue
 		}
-		for i, name := range []string{"tps", "qps", "latency_p95"} {
-			r.series[name] = append(r.series[name], Point{Second: begin, Value: number(m[i+1], line)})
+		for name, text := range map[string]string{"tps": m[1], "qps": m[2], "latency_p" + m[3]: m[4]} {
+			if name != "latency_p0" { // disabled
+				r.series[name] = append(r.series[name], Point{Second: begin, Value: number(text, line)})
+			}
 		}
 		begin = number(m[0], line)
+	}
+}
+
+// sysbenchPercentile gives the percentile of --percentile its name.
+func sysbenchPercentile(r *reading, _ *report) {
+	if p, printed := r.fields["_percentile"]; printed {
+		r.fields["latency_p"+strconv.FormatFloat(p, 'f', -1, 64)] = r.fields["_latency"]
+	}
+}
+
+// sysbenchMemory checks that only an operation that moves nothing has no throughput.
+func sysbenchMemory(r *reading, p *report) {
+	sysbenchPercentile(r, p)
+	if !slices.Contains(r.lines, "  operation: none") {
+		r.need(p.Of, r.lines, "transferred", "throughput")
+	}
+}
+
+// sysbenchThreads refuses what is certainly not of the test threads, whose runs end by time
+// or after many events.
+func sysbenchThreads(r *reading, p *report) {
+	sysbenchPercentile(r, p)
+	if r.fields["events"] == r.fields["_threads"] && r.fields["total_time"] < 1 {
+		fail("one event a thread in less than a second is what sysbench's mutex prints: its figure is total_time, and no parser reads it")
 	}
 }

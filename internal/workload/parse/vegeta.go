@@ -62,7 +62,8 @@ func readVegeta(r *reading) {
 		answered = max(answered, each.sent+each.service)
 	}
 	n, f := float64(len(results)), r.fields
-	f["requests"], f["success_ratio"], f["error_ratio"] = n, 1-f["errors"]/n, f["errors"]/n
+	f["requests"], f["success_ratio"] = n, 1-f["errors"]/n
+	r.failed(f["errors"], n)
 	if third := len(results) / 3; third > 0 {
 		f["service_growth"] = (median(service[len(service)-third:]) - median(service[:third])) / ((n - float64(third)) / rate * 1e6)
 	}
@@ -92,7 +93,7 @@ func (r *reading) vegetaResults(table []byte) (results []vegetaResult) {
 	for i, row := range rows {
 		line := strings.Join(row, ",")
 		if len(row) != vegetaColumns {
-			fail("vegeta 12.13 prints %d columns, and %d are in the line %q", vegetaColumns, len(row), clip(line))
+			fail("the table of vegeta 12 has %d columns, and %d are in the line %q", vegetaColumns, len(row), clip(line))
 		}
 		var values [vegetaColumns]int64
 		for _, c := range []int{vegetaSent, vegetaCode, vegetaLatency, vegetaBytesIn, vegetaSeq} {

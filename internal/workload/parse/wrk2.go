@@ -59,6 +59,9 @@ func readWrk2(r *reading) {
 	}
 	r.lines = strings.Split(strings.Join(ofWrk, "\n"), "\n")
 	wrk.read(r)
+	r.fields["requests"] += r.fields["_timeout"] // they are not among the responses yet
+	wrkFailures(r, wrk)
+	r.fields["requests"] -= r.fields["_timeout"]
 	wrk.compute(r)
 	maps.Copy(r.fields, extra)
 	for name, h := range histograms {

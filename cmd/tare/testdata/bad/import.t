@@ -97,7 +97,7 @@ Flags
   tare: --begins: error parsing regexp: missing closing ): `(`
   [2]
   $ tare import --tool ./tiny.yaml --environment native --begins x native-1.log
-  tare: native-1.log:1: result 1: the file cannot be split into results: the line "value 101 native" precedes the first result, which begins with x
+  tare: native-1.log:1: result 1: the file cannot be split into results: no line matches x, the beginning of a result
   nothing was imported; with --skip-bad such results are kept as failed trials, with the reason
   [2]
   $ tare import --tool ./tiny.yaml --environment native --level threads native-1.log

@@ -1,0 +1,73 @@
+package parse
+
+// ErrorRatio is the field with the share of the operations that failed: of those that a
+// driver attempted, the ones that were refused or aborted, that timed out, or whose answer
+// was an error or none. It is the same for all drivers; which tell it is in
+// docs/reference/parsers.md.
+const ErrorRatio = "error_ratio"
+
+// failed says how many of the operations that were attempted failed. A driver may count
+// one twice, as an answer with an error that was also too short.
+func (r *reading) failed(errors, attempted float64) {
+	if !(attempted > 0) {
+		fail("no operation was attempted: %s", ending(r.lines))
+	}
+	r.fields["errors"] = min(errors, attempted)
+	r.fields[ErrorRatio] = min(errors/attempted, 1)
+}
+
+// without leaves out fields that the tool printed and could not know.
+func (r *reading) without(names ...string) {
+	for _, name := range names {
+		delete(r.fields, name)
+	}
+}
+
+// abFailures counts what ab calls failed. Of a response with an error status it says so
+// once more where its length differs from the first one's. It counts a connection that
+// the server closes without a byte as a request that was answered.
+func abFailures(r *reading, _ *report) {
+	f := r.fields
+	if f["requests"] > 1 {
+		r.need("ab", r.lines, "latency_p50", "latency_p100")
+	}
+	for _, name := range []string{"write_errors", "non_2xx"} {
+		f[name] += 0 // it prints them only if they are not 0
+	}
+	errors := max(f["failed"]+f["write_errors"], f["non_2xx"])
+	if f["bytes"] == 0 {
+		errors = f["requests"]
+	}
+	r.failed(errors, f["requests"])
+}
+
+// wrkFailures counts the responses whose status is an error, those that took longer than
+// the timeout, and the connections that were refused or broke.
+func wrkFailures(r *reading, _ *report) {
+	f := r.fields
+	broken := f["_connect"] + f["_read"] + f["_write"]
+	r.failed(f["_status"]+f["_timeout"]+broken, f["requests"]+broken)
+	if f["requests"] == 0 {
+		r.without("latency_avg", "latency_stdev", "latency_max", "latency_p50", "latency_p75", "latency_p90", "latency_p99")
+	}
+}
+
+// sysbenchFailures counts the transactions that ended with an error which sysbench ignores,
+// or with their connection. It begins them again, as others.
+func sysbenchFailures(r *reading, p *report) {
+	sysbenchPercentile(r, p)
+	errors := r.fields["ignored_errors"] + r.fields["reconnects"]
+	r.failed(errors, r.fields["transactions"]+errors)
+}
+
+// pgbenchFailures counts the transactions that failed, after as many tries as were allowed.
+func pgbenchFailures(r *reading, _ *report) {
+	f := r.fields
+	if wanted, limited := f["_wanted"]; limited && f["transactions"]+f["failed"]+f["skipped"] < wanted {
+		fail("clients of pgbench were aborted: it processed %v of %v transactions, %v failed, and %v were skipped", f["transactions"], wanted, f["failed"], f["skipped"])
+	}
+	r.need("pgbench", r.lines, "latency_avg", "tps")
+	if _, told := f["failed"]; told { // before 15 it ended a client at its first failure
+		r.failed(f["failed"], f["transactions"]+f["failed"])
+	}
+}
