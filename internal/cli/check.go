@@ -108,7 +108,7 @@ func writeSheet(w io.Writer, s budget.Sheet, format string, width int) error {
 		confounded = confounded || r.Mark() != ""
 		rows = append(rows, []string{string(r.Outcome) + r.Mark(), r.Subject(), r.Limit(), r.Measured(), fmt.Sprint(r.N)})
 		if r.Reason != "" {
-			reasons = append(reasons, fmt.Sprintf("line %d: %s", r.Line, r.Reason))
+			reasons = append(reasons, fmt.Sprintf("%s, line %d: %s", r.Outcome, r.Line, r.Reason))
 		}
 	}
 	term.Table(w, width, rows)
@@ -117,7 +117,7 @@ func writeSheet(w io.Writer, s budget.Sheet, format string, width int) error {
 		fmt.Fprint(w, term.Prose(model.Mark+" "+budget.Confounded+": tare parity "+s.Run, width))
 	}
 	for _, reason := range slices.Compact(reasons) {
-		fmt.Fprint(w, term.Prose("undecided, "+reason, width))
+		fmt.Fprint(w, term.Prose(reason, width))
 	}
 	return nil
 }

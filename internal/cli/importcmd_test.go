@@ -56,6 +56,7 @@ Threads fairness:
 //	tare ARGUMENTS...                  the command line
 //	status N ARGUMENTS...              the same, which must end with this status
 //	sysbench FILE THREADS RATE...      what sysbench cpu prints, a result a rate
+//	k6 FILE FAILED LATENCY...          summaries of k6 with 200 requests, of which FAILED failed
 func TestImportsAsUsersTypeThem(t *testing.T) {
 	directory, err := filepath.Abs("testdata/import")
 	if err != nil {
@@ -100,6 +101,16 @@ func TestImportsAsUsersTypeThem(t *testing.T) {
 					rate, err := strconv.ParseFloat(word, 64)
 					ts.Check(err)
 					text.WriteString(sysbenchText(args[1], rate))
+				}
+				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o644))
+			},
+			"k6": func(ts *testscript.TestScript, _ bool, args []string) {
+				failed, err := strconv.Atoi(args[1])
+				ts.Check(err)
+				var text strings.Builder
+				for _, latency := range args[2:] {
+					fmt.Fprintf(&text, `{"metrics": {"http_reqs": {"count": 200, "rate": 80}, "http_req_duration": {"avg": %s},
+						"http_req_failed": {"value": %g, "passes": %d, "fails": %d}, "iterations": {"count": 200}}}`+"\n", latency, float64(failed)/200, failed, 200-failed)
 				}
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text.String()), 0o644))
 			},

@@ -73,6 +73,7 @@ type Book struct {
 	turns   int // blocks that it takes until each environment had its turn
 	labels  map[string]string
 	series  map[subject.Cell][]*series // a metric each, in the order of metrics
+	shares  map[subject.Cell]shares
 	metrics map[string][]workload.Metric
 	entries []*entry
 	touched map[subject.Cell][]*entry // the contrasts that a cell is part of
@@ -91,6 +92,8 @@ type entry struct {
 	contrast    Contrast
 	fresh       string
 	of, over    []*series // the series of either side; joined into s and base
+	ofCells     []subject.Cell
+	overCells   []subject.Cell
 	s, base     *series
 	paired      paired
 	stale       bool // the verdict is out of date
@@ -166,7 +169,7 @@ func places(plan *study.Plan) iter.Seq2[subject.Place, study.Workload] {
 
 // emptyBook has no contrasts yet.
 func emptyBook(plan *study.Plan) *Book {
-	b := &Book{plan: plan, turns: 1, labels: map[string]string{}, series: map[subject.Cell][]*series{},
+	b := &Book{plan: plan, turns: 1, labels: map[string]string{}, series: map[subject.Cell][]*series{}, shares: map[subject.Cell]shares{},
 		metrics: map[string][]workload.Metric{}, touched: map[subject.Cell][]*entry{},
 		families: map[any]*family{}, clock: clock{spans: map[int][]timeSpan{}, looks: make([]int, len(stats.BudgetLooks()))}}
 	for _, w := range plan.Workloads {
@@ -185,6 +188,7 @@ func newEntry(c Contrast, fresh string) *entry {
 // either side.
 func (b *Book) enter(e *entry, metric int, at, base subject.Cell) {
 	e.of, e.over = append(e.of, b.at(at)[metric]), append(e.over, b.at(base)[metric])
+	e.ofCells, e.overCells = append(e.ofCells, at), append(e.overCells, base)
 	if e.cells = append(e.cells, at); b.byStep() || b.leaves != nil {
 		e.cells = append(e.cells, base)
 	}
@@ -260,6 +264,12 @@ func (b *Book) Add(t rundir.Trial) {
 		return
 	}
 	at := t.Cell()
+	if share, told := t.Metrics[workload.ErrorRatio]; told {
+		if b.shares[at] == nil {
+			b.shares[at] = shares{}
+		}
+		b.shares[at][t.Block] = append(b.shares[at][t.Block], share)
+	}
 	for i, m := range b.metrics[t.Workload] {
 		v, ok, reason := valueOf(t, m.Name)
 		s := b.at(at)[i]

@@ -51,6 +51,10 @@ func (b *Book) fill(e *entry) {
 	}
 	b.settle(e)
 	b.warn(e, p)
+	if reason := b.failing(e); !reason.IsZero() && !c.isShare() {
+		c.Warnings = slices.DeleteFunc(c.Warnings, func(w Warning) bool { return w.Code == GivenUp })
+		c.withdraw(c.Block, Failing, reason)
+	}
 	switch {
 	case c.NoRatio():
 		// The ratios of the other blocks say nothing of these.
@@ -208,6 +212,10 @@ func (b *Book) allTried(e *entry) bool {
 // settle decides whether more blocks can still bring a verdict, and why not.
 func (b *Book) settle(e *entry) {
 	c := &e.contrast
+	if c.isShare() && !e.value {
+		c.withdraw(max(e.s.last(), e.base.last()), Shares, Reason{Code: Shares})
+		return
+	}
 	for name, s := range b.sides(e) {
 		switch {
 		case e.s.allZero() && e.base.allZero() && cost.Named(c.Metric):

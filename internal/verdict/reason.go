@@ -15,15 +15,18 @@ type Reason struct {
 	Side   string
 	Metric string
 	Value  float64
-	Number int    // of a block or a result; or how many of them there are
-	Second int    // how many there are in the second run
-	Cause  string // in words of a trial, or of a contrast that was read
+	Number int     // of a block or a result; or how many of them there are
+	Second int     // how many there are in the second run
+	Share  float64 // of the other side, where Value is a share
+	Cause  string  // in words of a trial, or of a contrast that was read
 }
 
 // The other codes of reasons.
 const (
 	Lacking         = "lacking"          // given up, since the trials have no such metric
 	NotPositiveOne  = "not-positive-one" // imported: a result, which has no block
+	Failing         = "failing"          // more of the operations on one side
+	Shares          = "shares"           // the metric is the share of failed operations
 	NoPairs         = "no-pairs"         // no block has both sides
 	TooFew          = "too-few"          // results of independent samples
 	LooksEquivalent = "looks-equivalent" // so do two samples, which have no verdict
@@ -56,6 +59,10 @@ func (r Reason) String() string {
 			return "no value from " + r.Side + ": " + cause
 		}
 		return "no value from " + r.Side
+	case Failing:
+		return r.failing()
+	case Shares:
+		return "a share of failures, which has no verdict"
 	case NoPairs:
 		return "no block has a value on both sides"
 	case FewBlocks:

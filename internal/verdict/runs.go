@@ -78,6 +78,10 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 				c.Verdict, c.Reason = None, Reason{Code: NotPositiveRun, Side: []string{"first", "second"}[n]}
 				break
 			}
+			if reason := run.failing[k]; !reason.IsZero() {
+				c.Shift = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
+				c.Verdict, c.Reason = None, reason
+			}
 		}
 		if plan.Design.Order == OrderUnpaired {
 			c.Verdict, c.Reason = None, Reason{Code: UnpairedRun}
@@ -119,6 +123,7 @@ type runRatios struct {
 	values map[subject.Figure][]float64
 	// noRatio has those of which a block has a value of 0 or less on either side.
 	noRatio map[subject.Figure]bool
+	failing map[subject.Figure]Reason
 }
 
 func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
@@ -126,15 +131,16 @@ func ratios(plan *study.Plan, trials []rundir.Trial) runRatios {
 	for _, t := range trials {
 		b.Add(t)
 	}
-	out := runRatios{map[subject.Figure][]float64{}, map[subject.Figure][]float64{}, map[subject.Figure]bool{}}
+	out := runRatios{map[subject.Figure][]float64{}, map[subject.Figure][]float64{}, map[subject.Figure]bool{}, map[subject.Figure]Reason{}}
 	for at, w := range places(plan) {
 		for i, m := range w.Pack.Metrics {
 			for _, of := range plan.Environments {
-				e, k := newEntry(Contrast{}, w.Fresh), at.In(of.Name).Of(m.Name)
+				e, k := newEntry(b.blank(at.In(of.Name), m), w.Fresh), at.In(of.Name).Of(m.Name)
 				b.enter(e, i, k.Cell, k.In(plan.Baseline).Cell)
 				e.s, e.base = joined(e.of), joined(e.over)
 				out.values[k] = e.s.means
 				out.costs[k] = e.pairs().d
+				out.failing[k] = b.failing(e)
 				out.noRatio[k] = e.s.nonPositive > 0 || e.base.nonPositive > 0
 			}
 		}

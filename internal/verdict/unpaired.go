@@ -30,6 +30,15 @@ func (b *Book) describeUnpaired(e *entry) {
 	c.Confidence = float64(b.plan.Design.Confidence)
 	c.Alpha = 1 - c.Confidence
 	c.AlphaEq = 2 * c.Alpha
+	switch reason := b.failing(e); {
+	case c.isShare() && !e.value:
+		reason = Reason{Code: Shares}
+		fallthrough
+	case !reason.IsZero():
+		c.N, c.Reason = 0, reason
+		c.warn(Warning{Code: reason.Code, Reason: reason})
+		return
+	}
 	for name, side := range b.sides(e) {
 		switch {
 		case side.nonPositive > 0:

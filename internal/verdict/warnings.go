@@ -16,14 +16,15 @@ func (c *Contrast) withdraw(block int, code string, reason Reason) {
 	c.warn(Warning{Code: code, Reason: reason})
 }
 
-// NoRatio reports whether a contrast was given up because of values of 0 or less.
+// NoRatio reports whether a contrast was given up because of values of 0 or less, or of
+// failures.
 func (c *Contrast) NoRatio() bool {
-	return slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == NotPositive || w.Code == Zero })
+	return slices.ContainsFunc(c.Warnings, func(w Warning) bool { return slices.Contains([]string{NotPositive, Zero, Failing, Shares}, w.Code) })
 }
 
 // Repeats reports whether a warning of the contrast says the same as its reason.
 func (c *Contrast) Repeats(w Warning) bool {
-	return c.Verdict == None && slices.Contains([]string{Zero, NotPositive, GivenUp}, w.Code)
+	return c.Verdict == None && slices.Contains([]string{Zero, NotPositive, GivenUp, Failing, Shares}, w.Code)
 }
 
 func (c *Contrast) warn(w Warning) { c.Warnings = append(c.Warnings, w) }

@@ -52,6 +52,8 @@ type Result struct {
 	contrast verdict.Contrast
 	// zero says that a value was 0 in all blocks, which has no logarithm and so no interval.
 	zero bool
+	// failing is why a value is not that of the same work as the baseline's.
+	failing string
 }
 
 // Check decides all rules. A rule about something that the run does not have is an
@@ -112,6 +114,7 @@ func (t tables) decide(r Rule) ([]Result, error) {
 				result.N, result.zero = t.zeros(c)
 			}
 		}
+		result.failing = t.failing(r, &c)
 		result.conclude()
 		results = append(results, result)
 	}
@@ -155,6 +158,19 @@ func (t tables) contrasts(r Rule) []verdict.Contrast {
 		t.of[key] = verdict.Values(r.environment, in.Plan, in.Trials, in.Manifest)
 	}
 	return t.of[key]
+}
+
+// failing says of a comparison, or of a value by that with the run's baseline, that its
+// environment fails more than the other side.
+func (t tables) failing(r Rule, c *verdict.Contrast) string {
+	if r.base == "" {
+		of := c.Figure()
+		c = lists.Find(t.in.Contrasts, func(c *verdict.Contrast) bool { return c.Figure() == of && c.Part == "" })
+	}
+	if c == nil || c.Reason.Code != verdict.Failing || c.Reason.Side != c.Environment {
+		return ""
+	}
+	return c.Reason.String()
 }
 
 // zeros is how many values a contrast's environment has, and whether all are 0.
@@ -257,6 +273,10 @@ func (r *Result) conclude() {
 		r.Low = finite(v.Low)
 	}
 	switch {
+	case r.failing != "":
+		// What fails is quick: it keeps no bound.
+		r.Outcome, r.Reason = Broken, r.failing
+		return
 	case r.zero:
 		if !v.Bounded() {
 			r.Reason = "too few blocks for an interval"

@@ -190,8 +190,8 @@ func writeMarkdown(w io.Writer, s Sheet) error {
 	}
 	var notes []string
 	for _, r := range open {
-		if r.Outcome == Undecided {
-			notes = append(notes, fmt.Sprintf("undecided, line %d: %s", r.Line, r.Reason))
+		if r.Reason != "" {
+			notes = append(notes, fmt.Sprintf("%s, line %d: %s", r.Outcome, r.Line, r.Reason))
 		}
 	}
 	if slices.ContainsFunc(s.Results, func(r Result) bool { return r.Mark() != "" }) {

@@ -117,7 +117,7 @@ const noRatio = "values of 0 or less have no ratio"
 
 // NoRatioReason is the reason of such a contrast.
 func NoRatioReason(c *verdict.Contrast) string {
-	if c.Reason.Code == verdict.Zero {
+	if c.Reason.Code != verdict.NotPositive && c.Reason.Code != verdict.NotPositiveOne && c.Reason.Code != verdict.Told {
 		return c.Reason.String()
 	}
 	return noRatio

@@ -97,6 +97,8 @@ func (v *Report) Primary() []Row {
 type Metric struct {
 	workload.Metric
 	Companion bool // CPU time per thousand operations
+	// Failures: the share of the operations that failed, of which some did.
+	Failures bool
 	// Reference is the median at the baseline; NaN where it has no figure.
 	Reference float64
 	Cells     []Cell // an environment each, in the study's order, without the baseline
@@ -147,15 +149,18 @@ func metricsOf(w study.Workload, l study.Level, contrasts []verdict.Contrast) []
 
 func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, contrasts map[subject.Figure]*verdict.Contrast, values map[subject.Figure][]float64) Metric {
 	at := subject.Place{Workload: w.Name, Level: l.Name}.Of(m.Name)
-	mv := Metric{Metric: m, Companion: m.Name == companion,
-		Reference: stats.Median(values[at.In(v.Plan.Baseline)])}
+	middle := stats.Median
+	if m.Name == workload.ErrorRatio {
+		middle = meanOf // failures come in clusters: half of the trials may have none
+	}
+	mv := Metric{Metric: m, Companion: m.Name == companion, Reference: middle(values[at.In(v.Plan.Baseline)])}
 	for i := range v.Environments {
 		e := &v.Environments[i]
 		if e.Baseline || e.Rung {
 			continue
 		}
 		at := at.In(e.Name)
-		c := Cell{Environment: e, Contrast: contrasts[at], Median: stats.Median(values[at])}
+		c := Cell{Environment: e, Contrast: contrasts[at], Median: middle(values[at])}
 		switch {
 		case c.Contrast == nil:
 			c.Reason = v.cellReason(at, e)
@@ -166,7 +171,17 @@ func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, cont
 		}
 		mv.Cells = append(mv.Cells, c)
 	}
+	mv.Failures = m.Name == workload.ErrorRatio && (mv.Reference > 0 || slices.ContainsFunc(mv.Cells, func(c Cell) bool { return c.Median > 0 }))
 	return mv
+}
+
+// meanOf is the mean of the values; NaN of none.
+func meanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 // cellReason is why an environment has no value of a metric.

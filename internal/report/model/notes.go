@@ -97,8 +97,8 @@ func (v *Report) brief(c *verdict.Contrast, w verdict.Warning) string {
 		return "" // marked, and reported under fairness
 	case verdict.Unpaired, verdict.FreshUnknown, verdict.FewResults:
 		return "" // reported once, for the import
-	case verdict.Zero:
-		return "" // not an error: the cost is 0
+	case verdict.Zero, verdict.Failing, verdict.Shares:
+		return "" // not an error: the cost is 0; or shown with the comparison
 	case verdict.NotPositive:
 		return noRatio
 	case verdict.GivenUp:

@@ -119,7 +119,11 @@ func (v *Report) gatherWorkloads(values map[subject.Figure][]float64) {
 					v.absent[lv.Place(wv).Of(m.Name)] = true
 					continue
 				}
-				lv.Metrics = append(lv.Metrics, mv)
+				at := len(lv.Metrics)
+				if mv.Failures {
+					at = 0 // what follows is about what did not fail
+				}
+				lv.Metrics = slices.Insert(lv.Metrics, at, mv)
 			}
 			wv.Levels = append(wv.Levels, lv)
 		}

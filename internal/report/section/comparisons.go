@@ -10,6 +10,7 @@ import (
 	"tare/internal/report/model"
 	"tare/internal/stats"
 	"tare/internal/verdict"
+	"tare/internal/workload"
 )
 
 // named is an environment with its label.
@@ -240,7 +241,7 @@ func Comparisons(v *model.Report, levels []model.Level, o Options) *Table {
 	}
 	for _, l := range levels {
 		for _, m := range l.Metrics {
-			if m.Primary || !o.Paper && (o.All || m.Companion) {
+			if m.Primary || m.Failures || !o.Paper && (o.All || m.Companion) {
 				t.Rows = append(t.Rows, comparisons(v, l, m, o)...)
 			}
 		}
@@ -264,6 +265,9 @@ func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (row
 		}
 		heading += ", " + m.Better + " is better"
 	}
+	if m.Name == workload.ErrorRatio {
+		median = verdict.ShareText
+	}
 	add := func(cells ...any) { rows = append(rows, Line(append([]any{heading}, cells...)...)) }
 	if o.Paper {
 		add(v.Base.Shown, median(m.Reference), "", "", "", "")
@@ -273,6 +277,8 @@ func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (row
 	for _, c := range m.Ran() { // an environment that did not is listed once, with its fix
 		k := c.Contrast
 		switch {
+		case m.Failures && !math.IsNaN(c.Median):
+			add(c.Environment.Shown, median(c.Median), "", "", "", "")
 		case k == nil && o.Paper:
 			add(c.Environment.Shown, median(c.Median), "", "", model.Missing, "")
 		case k == nil:
