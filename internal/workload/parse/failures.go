@@ -41,10 +41,16 @@ func abFailures(r *reading, _ *report) {
 	r.failed(errors, f["requests"])
 }
 
+// wrkShortest is the least share of the wanted time that a run takes which was not stopped.
+const wrkShortest = 0.9
+
 // wrkFailures counts the responses whose status is an error, those that took longer than
 // the timeout, and the connections that were refused or broke.
 func wrkFailures(r *reading, _ *report) {
 	f := r.fields
+	if f["seconds"] < wrkShortest*f["_wanted"] {
+		fail("wrk was stopped after %v s of %v s", f["seconds"]/1e6, f["_wanted"]/1e6)
+	}
 	broken := f["_connect"] + f["_read"] + f["_write"]
 	r.failed(f["_status"]+f["_timeout"]+broken, f["requests"]+broken)
 	if f["requests"] == 0 {

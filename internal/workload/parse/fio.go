@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tare/internal/base/failing"
 )
 
 type fioReport struct {
@@ -31,6 +33,7 @@ type fioSide struct {
 	Completion *struct {
 		Mean       float64            `json:"mean"`
 		Max        float64            `json:"max"`
+		N          *float64           `json:"N"` // how many were measured
 		Percentile map[string]float64 `json:"percentile"`
 		Bins       map[string]float64 `json:"bins"`
 	} `json:"clat_ns"`
@@ -97,6 +100,7 @@ func (r *reading) fio() (report fioReport) {
 	if begin < 0 {
 		fail("no JSON of fio (--output-format=json): %s", ending(r.lines))
 	}
+	failing.If(fioStopped(r.stdout[:begin]))
 	decode("fio's JSON", r.stdout[begin:], r.lines, &report)
 	if report.Version == nil || !strings.HasPrefix(*report.Version, "fio-3.") {
 		fail("the report does not name a fio of version 3")
@@ -162,6 +166,16 @@ func fioBegin(text []byte) int {
 	return -1
 }
 
+// fioStopped is the error that a run was ended before its time, whose report has no error.
+func fioStopped(before []byte) error {
+	for _, line := range eachLine(before) {
+		if strings.HasPrefix(line, "fio: terminating on signal") {
+			return fmt.Errorf("fio reports %q: the run was stopped", clip(line))
+		}
+	}
+	return nil
+}
+
 // splitFio takes the documents; what is between them belongs to none. With
 // --status-interval the last document of a run has what those before it have.
 func splitFio(file []byte) ([][]byte, error) {
@@ -169,6 +183,9 @@ func splitFio(file []byte) ([][]byte, error) {
 	var last fioReport
 	for rest := file; ; {
 		begin := fioBegin(rest)
+		if err := fioStopped(rest[:max(begin, 0)]); err != nil {
+			return nil, err
+		}
 		if begin < 0 && len(runs) == 0 {
 			return nil, fmt.Errorf("no JSON of fio (--output-format=json) is in it: %s", ending(lines(file)))
 		} else if begin < 0 {
@@ -214,8 +231,11 @@ func (r *reading) fioCount(direction string, side *fioSide) {
 }
 
 func (r *reading) fioLatency(direction, prefix string, side *fioSide) {
-	if side.Completion == nil {
+	switch {
+	case side.Completion == nil:
 		fail("fio's %s part has no clat_ns", direction)
+	case side.Completion.N != nil && *side.Completion.N == 0:
+		return // with disable_clat none is measured, and 0 printed
 	}
 	r.fields[prefix+"latency_mean"] = side.Completion.Mean / 1e3
 	r.fields[prefix+"latency_max"] = side.Completion.Max / 1e3

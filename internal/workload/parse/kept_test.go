@@ -87,6 +87,7 @@ func TestOutputsAsTheyAreKeptAreRead(t *testing.T) {
 		"no percentile":                         {"sysbench-cpu", file("sysbench-percentile/p0.txt"), "latency_max", 78.1, "latency_p95"},
 		"a server that sent UDP":                {"iperf3", file("iperf3-udp-server-sent/server.json"), "bandwidth_sent", 5111378.644193888, "jitter_ms"},
 		"what it does not know of losses":       {"iperf3", file("iperf3-udp-server-sent/server.json"), "bytes_sent", 1277952, "lost_percent"},
+		"latencies that fio did not measure":    {"fio", changed("fio-normal-and-json/fio.txt", `"N": 1000`, `"N": 0`), "iops", 1000, "latency_mean"},
 		"jobs of one group and of equal length": {"fio", changed("fio-two-groups/fio.json", `"groupid": 1`, `"groupid": 0`), "iops", 2300, ""},
 	} {
 		all, err := imported(c.parser, c.file)
@@ -127,6 +128,8 @@ func TestWhatIsNoResultIsRefusedWithItsLineAndAWayOut(t *testing.T) {
 		"a failure before the first":    {"sysbench-cpu", append([]byte("sysbench: error while loading shared libraries: libaio.so.1\n"), file("lines-before/ssh.txt")...), 1, "error while loading"},
 		"a table that may be cut off":   {"jmeter", bytes.TrimSpace(file("jmeter-columns/semicolon.jtl")), 6, "if it is complete, add a newline"},
 		"a time in an unknown form":     {"jmeter", changed("jmeter-columns/time.jtl", "2023/11/14", "14.11.23"), 0, "timestamp_format=ms"},
+		"a run of wrk that was stopped": {"wrk", changed("wrk-script-lines/wrk.txt", "Running 1s", "Running 30s"), 0, "stopped after 1 s of 30 s"},
+		"a run of fio that was stopped": {"fio", append([]byte("fio: terminating on signal 2\n"), file("fio-normal-and-json/fio.txt")...), 0, "terminating on signal 2"},
 		"UTF-16 without a mark":         {"sysbench-cpu", utf16Of(file("lines-before/prompt.txt"), binary.LittleEndian)[2:], 1, "UTF-16"},
 		"a document that is not closed": {"fio", bytes.TrimSuffix(bytes.TrimSpace(file("byte-order-mark/fio.json")), []byte("}")), 1, "unexpected EOF"},
 	} {

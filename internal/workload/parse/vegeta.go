@@ -64,6 +64,9 @@ func readVegeta(r *reading) {
 	n, f := float64(len(results)), r.fields
 	f["requests"], f["success_ratio"] = n, 1-f["errors"]/n
 	r.failed(f["errors"], n)
+	if f["bytes"] == 0 {
+		r.without("bytes") // with -max-body=0 vegeta reads no body, and prints 0
+	}
 	if third := len(results) / 3; third > 0 {
 		f["service_growth"] = (median(service[len(service)-third:]) - median(service[:third])) / ((n - float64(third)) / rate * 1e6)
 	}
