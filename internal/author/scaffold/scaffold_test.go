@@ -253,7 +253,7 @@ func TestTheWorkloadOfACommandRunsItAsItIs(t *testing.T) {
 
 func TestAnArgumentIsAComposeFileADirectoryOrAnImage(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, dir := range []string{"with", "docker", "empty", "redis"} {
+	for _, dir := range []string{"with", "docker", "empty", "redis", "objects"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -263,11 +263,15 @@ func TestAnArgumentIsAComposeFileADirectoryOrAnImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile("objects/web.yaml", []byte("apiVersion: v1\nkind: Service\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for argument, want := range map[string]string{
-		"./with": "with/docker-compose.yml", "own.yml": "own.yml", "missing.yaml": "missing.yaml",
+		"./with": "with/docker-compose.yml", "with": "with/docker-compose.yml", "own.yml": "own.yml", "missing.yaml": "missing.yaml",
 		"redis": "", "docker-daemon:a": "", "registry.example/a": "",
 		"./docker":   "./docker has a Dockerfile and no Compose file: build its image, docker build -t NAME ./docker, then `tare init docker-daemon:NAME`",
 		"./empty":    "./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml)",
+		"./objects":  "./objects has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml); for its manifests name the files: `tare init objects/web.yaml`",
 		"job.py":     "job.py is a file: for a command write `tare init -- ./job.py`, and for an image of this name job.py:TAG",
 		"./job.py":   "./job.py is a file: for a command write `tare init -- ./job.py`, and for an image of this name job.py:TAG",
 		"Dockerfile": "Dockerfile is a Dockerfile: build its image, docker build -t NAME -f Dockerfile ., then `tare init docker-daemon:NAME`",

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"tare/internal/base/lists"
 )
 
 // composeFiles are the names that Compose looks for, in its order.
@@ -18,8 +21,11 @@ func ComposeFile(argument string) (path string, is bool, err error) {
 	info, failed := os.Stat(argument)
 	isFile := failed == nil && info.Mode().IsRegular()
 	switch {
-	case failed == nil && info.IsDir() && (argument == "." || argument == ".." || strings.ContainsRune(argument, '/')):
+	case failed == nil && info.IsDir():
 		path, err := inDirectory(argument)
+		if isPath := argument == "." || argument == ".." || strings.ContainsRune(argument, '/'); err != nil && !isPath {
+			return "", false, nil // an image of the same name
+		}
 		return path, true, err
 	case isFile && extension == ".tar":
 		return "", false, fmt.Errorf("%s is a file: if it is an image as docker save writes it, write tar:%s", argument, argument)
@@ -51,7 +57,12 @@ func inDirectory(dir string) (string, error) {
 	if _, err := os.Stat(filepath.Join(dir, "Dockerfile")); err == nil {
 		return "", fmt.Errorf("%s has a Dockerfile and no Compose file: build its image, docker build -t NAME %s, then `tare init docker-daemon:NAME`", dir, dir)
 	}
-	return "", fmt.Errorf("%s has no Compose file (%s)", dir, joined(composeFiles, "or"))
+	missing := fmt.Sprintf("%s has no Compose file (%s)", dir, joined(composeFiles, "or"))
+	files, _ := filepath.Glob(filepath.Join(dir, "*.y*ml")) // of a valid pattern
+	if files = slices.DeleteFunc(files, func(file string) bool { return !isManifest(file) }); len(files) > 0 {
+		return "", fmt.Errorf("%s; for its manifests name the files: `tare init %s`", missing, strings.Join(lists.Map(files, dotted), " "))
+	}
+	return "", errors.New(missing)
 }
 
 // Suggest says what tare init would take in a directory, where nothing is named.
