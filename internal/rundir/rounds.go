@@ -27,8 +27,9 @@ func OfRounds(rounds []Copy, operations string) Copy {
 	for name, v := range values {
 		if name == workload.ErrorRatio {
 			for _, share := range v {
-				all.Metrics[name] += share / float64(len(v)) // one round of many may have all errors
+				all.Metrics[name] += share
 			}
+			all.Metrics[name] /= float64(len(v)) // one round of many may have all failures
 		} else if name != operations {
 			all.Metrics[name] = stats.Median(v)
 		} else if len(v) == len(rounds) {

@@ -15,16 +15,15 @@ type shares map[int][]float64
 
 // of is the mean of some cells in a block, if all of them have one.
 func (b *Book) shareOf(cells []subject.Cell, block int) (mean float64, ok bool) {
+	var means []float64
 	for _, at := range cells {
 		all := b.shares[at][block]
 		if len(all) == 0 {
 			return 0, false
 		}
-		for _, s := range all {
-			mean += s / float64(len(all)*len(cells))
-		}
+		means = append(means, meanOf(all))
 	}
-	return mean, true
+	return meanOf(means), true
 }
 
 // failing says of a contrast that one side fails more than the other beyond chance, so that
@@ -65,9 +64,9 @@ func (b *Book) failing(e *entry) Reason {
 
 func meanOf(values []float64) (mean float64) {
 	for _, v := range values {
-		mean += v / float64(len(values))
+		mean += v
 	}
-	return mean
+	return mean / float64(max(len(values), 1)) // a mean of ones is one
 }
 
 func (r Reason) failing() string {
