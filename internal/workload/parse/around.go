@@ -67,7 +67,7 @@ func Text(file []byte) ([]byte, error) {
 	}
 	text = bytes.ReplaceAll(text, []byte("\ufeff"), nil) // also of a file behind another
 	if at := bytes.IndexByte(text, 0); at >= 0 {
-		return nil, atLine(1+bytes.Count(text[:at], []byte("\n")), errors.New("it has bytes of 0, as UTF-16 without a byte order mark: save it as UTF-8"))
+		return nil, atLine(1+bytes.Count(text[:at], []byte("\n")), errors.New("it has bytes of 0: is it UTF-16? Save it as UTF-8"))
 	}
 	return text, nil
 }
