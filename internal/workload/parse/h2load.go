@@ -20,11 +20,16 @@ func h2loadSettings(stdout []byte, _ map[string]string) map[string]string {
 }
 
 // h2loadRates counts the failed requests, among which are those that timed out or lost
-// their connection, and takes rates from counted requests, if there are any. h2load's own
+// their connection. A client that lost it begins no more requests, which h2load calls failed
+// too, unless none was begun. It takes rates from counted requests, if there are any. h2load's own
 // rate is of all that were done.
 func h2loadRates(r *reading, p *report) {
 	f := r.fields
-	r.failed(f["_failed"], f["requests"]+f["_failed"])
+	failed := f["_failed"]
+	if f["_started"] > 0 {
+		failed = min(failed, f["_started"]-f["requests"])
+	}
+	r.failed(failed, f["requests"]+failed)
 	f["seconds"] /= 1e6
 	if f["_done"] > 0 {
 		f["requests_per_second"] *= f["requests"] / f["_done"]
