@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/usage/cost"
 	"tare/internal/workload/parse"
 )
@@ -43,7 +44,7 @@ type Output struct {
 
 // OperationsWord says what the driver attempts: requests, transactions, calls.
 func (p Pack) OperationsWord() string {
-	names := []string{p.Operations}
+	names := append(lists.Map(p.Metrics, func(m Metric) string { return m.Name }), p.Operations)
 	if named, ok := parse.Lookup(p.Parser.Name); ok {
 		names = append(names, named.FieldNames()...)
 	}

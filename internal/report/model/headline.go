@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -47,11 +48,16 @@ func (v *Report) Headlines() []Headline {
 
 func (v *Report) sumUp(e *Environment) string {
 	counts := map[string]int{}
-	total, without, largest := 0, 0, 0.0
+	total, without, failing, largest := 0, 0, 0, 0.0
 	var most *verdict.Contrast
 	for _, r := range v.Primary() {
-		c := r.Metric.Cells[v.cellIndex(e)].Contrast
-		if c == nil {
+		cell := r.Metric.Cells[v.cellIndex(e)]
+		c := cell.Contrast
+		switch {
+		case c == nil && cell.Failing:
+			failing++
+			continue
+		case c == nil:
 			without++
 			continue
 		}
@@ -65,16 +71,20 @@ func (v *Report) sumUp(e *Environment) string {
 			largest, most = cost, c
 		}
 	}
-	if total == 0 {
-		return "no comparison has a result"
-	}
 	var parts []string
+	if failing > 0 {
+		parts = append(parts, fmt.Sprintf("not compared in %d: one side fails more", failing))
+	}
+	if total == 0 {
+		return cmp.Or(strings.Join(parts, ", "), "no comparison has a result")
+	}
+	before := len(parts)
 	for _, word := range []string{"slower", "faster", "equivalent", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", "no verdict"} {
 		if counts[word] == 0 {
 			continue
 		}
 		text := fmt.Sprintf("%s in %d", word, counts[word])
-		if len(parts) == 0 {
+		if len(parts) == before {
 			text += fmt.Sprintf(" of %s", Counted(total, "comparison", "comparisons"))
 		}
 		if word == "slower" || word == looksSlower {

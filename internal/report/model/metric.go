@@ -110,7 +110,8 @@ type Cell struct {
 	Contrast    *verdict.Contrast
 	Median      float64
 	Reason      string
-	NoRatio     bool // given up since a side has 0
+	NoRatio     bool // given up since a side has 0, or fails more
+	Failing     bool // the latter
 }
 
 // nowhere reports whether a metric that is not primary has no value in any
@@ -165,6 +166,7 @@ func (v *Report) metric(w study.Workload, l study.Level, m workload.Metric, cont
 		case c.Contrast == nil:
 			c.Reason = v.cellReason(at, e)
 		case c.Contrast.NoRatio():
+			c.Failing = c.Contrast.Reason.Code == verdict.Failing
 			c.Contrast, c.Reason, c.NoRatio = nil, NoRatioReason(c.Contrast), true
 		case c.Contrast.N == 0:
 			c.Contrast, c.Reason = nil, v.cellReason(at, e)

@@ -1,0 +1,85 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/internal/report/budget"
+	"tare/internal/report/model"
+	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
+	"tare/internal/workload"
+)
+
+// failingIn is a run whose nginx fails a part of the requests in some environments.
+func failingIn(shares map[string]float64) model.Input {
+	in := reporttest.Quick()
+	at := slices.IndexFunc(fakeNames(in), func(name string) bool { return name == "nginx" })
+	pack := &in.Plan.Workloads[at].Pack
+	pack.Metrics = append(slices.Clone(pack.Metrics), workload.ErrorMetric)
+	for i := range in.Trials {
+		if t := &in.Trials[i]; t.Workload == "nginx" && t.Metrics != nil {
+			t.Metrics = maps.Clone(t.Metrics)
+			t.Metrics[workload.ErrorRatio] = shares[t.Environment]
+		}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
+	return in
+}
+
+func fakeNames(in model.Input) (names []string) {
+	for _, w := range in.Plan.Workloads {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+func TestFailuresComeFirstAndTakeTheVerdictWithThem(t *testing.T) {
+	in := failingIn(map[string]float64{"docker": .3})
+	out := terminalOf(t, in, model.Options{})
+	share, rate := strings.Index(out, "error_ratio, lower is better"), strings.Index(out, "requests, requests/s")
+	if share < 0 || rate < share {
+		t.Errorf("the share of failures is not before the rate:\n%s", out)
+	}
+	const reason = "not compared: 30.0% of the requests failed in docker"
+	for _, want := range []string{reason, "30.0%"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	for _, f := range Formats {
+		text, err := written(f, in, model.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+		if slices.Contains([]string{"md", "html", "json"}, f.Name) && !strings.Contains(text, reason) {
+			t.Errorf("%s does not say %q", f.Name, reason)
+		}
+	}
+	for _, h := range model.New(in).Headlines() {
+		if failing := strings.Contains(h.Text, "not compared in 1"); failing != (h.Environment == "docker") {
+			t.Errorf("%s: %s", h.Environment, h.Text)
+		}
+	}
+	rules, err := budget.Parse("b", []byte("nginx requests docker/native >= 0.1\nnginx p99 docker <= 1000ms\nnginx requests gvisor/native >= 0.1\nnginx requests gvisor/docker >= 0.1\nnginx requests native/docker >= 0.1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := budget.Check(rules, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []budget.Outcome{budget.Broken, budget.Broken, budget.Met, budget.Undecided, budget.Undecided} {
+		if results[i].Outcome != want {
+			t.Errorf("%s: %s, want %s", results[i].Sentence(), results[i].Outcome, want)
+		}
+	}
+}
+
+func TestARunWithoutFailuresDoesNotShowThem(t *testing.T) {
+	if out := terminalOf(t, failingIn(nil), model.Options{}); strings.Contains(out, "error_ratio") {
+		t.Error(out)
+	}
+}
