@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -48,12 +49,19 @@ func Read(path, name string) ([]Object, error) {
 	return Parse(content, name)
 }
 
+// template is a value, or a line, that a template leaves open.
+var template = regexp.MustCompile(`(?m)^[ -]*([A-Za-z0-9_./"-]+: *)?\{\{`)
+
 // Parse is Read of a file's content.
 func Parse(content []byte, name string) (all []Object, err error) {
 	defer func() {
 		// The library panics on some texts that are no YAML.
 		if p := recover(); p != nil {
 			all, err = nil, problem(name, nil, "%s", fmt.Sprintf("this is not YAML: %v", p))
+		}
+		if at := template.FindIndex(content); err != nil && at != nil {
+			line := 1 + bytes.Count(content[:at[1]], []byte("\n"))
+			all, err = nil, problem(name, &yaml.Node{Line: line, Column: at[1] - bytes.LastIndexByte(content[:at[1]], '\n') - 2}, "{{...}} is a template: render it, with helm template")
 		}
 	}()
 	r := reader{file: name}
