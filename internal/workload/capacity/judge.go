@@ -3,8 +3,10 @@ package capacity
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tare/internal/base/lists"
+	"tare/internal/workload/parse"
 )
 
 // Term is one bound of an objective with what it is compared with.
@@ -40,12 +42,20 @@ const (
 	// behind by a little more would hold every objective in a probe, and none if the rate
 	// stayed.
 	mostGrowth = .01
+	// mostFailures is which share of the requests may fail where the objective has no bound
+	// on it: refusals are quick, and hold every bound on the latency.
+	mostFailures = .01
 )
 
 // Judge says what a probe at a rate shows: of the server only where the driver did its
 // part. An error says which value is missing.
 func (c Criteria) Judge(rate float64, values map[string]float64) (Probe, error) {
 	p := Probe{Rate: rate, Outcome: Held, Answered: values[c.Answered]}
+	bounded := slices.ContainsFunc(c.Terms, func(t Term) bool { return t.Metric == parse.ErrorRatio })
+	if share := values[parse.ErrorRatio]; share == 1 || share > mostFailures && !bounded {
+		p.Outcome, p.Why = Failed, fmt.Sprintf("%.1f%% of the requests failed at %.0f/s", 100*share, rate)
+		return p, nil
+	}
 	metrics := []string{c.Sent}
 	for _, t := range c.Terms {
 		metrics = append(metrics, t.Metric)

@@ -85,3 +85,30 @@ func TestAProbeShowsServerOrDriver(t *testing.T) {
 		t.Errorf("without a value: %v", err)
 	}
 }
+
+// Refusals are quick.
+func TestAProbeWhoseRequestsFailDoesNotHold(t *testing.T) {
+	latency := Term{Text: "p99 <= 50ms", Metric: "latency", Limit: 50}
+	errors := Term{Text: "errors <= 20%", Metric: "error_ratio", Limit: .2}
+	for _, one := range []struct {
+		terms []Term
+		share float64
+		want  Outcome
+	}{
+		{[]Term{latency}, 0, Held},
+		{[]Term{latency}, .005, Held},
+		{[]Term{latency}, .1, Failed},
+		{[]Term{latency, errors}, .1, Held},
+		{[]Term{latency, errors}, .3, Failed},
+	} {
+		c := Criteria{Terms: one.terms, Sent: "sent"}
+		if p, err := c.Judge(1000, map[string]float64{"sent": 1000, "latency": 1, "error_ratio": one.share}); err != nil || p.Outcome != one.want {
+			t.Errorf("%v fail, %d terms: %+v, %v", one.share, len(one.terms), p, err)
+		}
+	}
+	// Of an output in which all failed nothing else is read.
+	c := Criteria{Terms: []Term{latency}, Sent: "sent"}
+	if p, err := c.Judge(1000, map[string]float64{"error_ratio": 1}); err != nil || p.Outcome != Failed || p.Why != "100.0% of the requests failed at 1000/s" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
