@@ -19,9 +19,10 @@ type record struct {
 	Dir    string   `json:"dir,omitempty"`
 	// Config of a reference; nil in a record of a version that did not keep it.
 	Config *origin.Config `json:"config,omitempty"`
-	// Source is the digest of what the reference pointed to, in the registry,
-	// daemon or archive.
-	Source string `json:"source,omitempty"`
+	// Source is the digest of what the reference pointed to, which what was fetched
+	// has. Versions that did not compare the two wrote it as "source": their images are
+	// fetched again.
+	Source string `json:"verified,omitempty"`
 	// Recipe is stored for users who want to know what an image is.
 	Recipe *recipe.Recipe `json:"recipe,omitempty"`
 }

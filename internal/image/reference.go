@@ -26,8 +26,8 @@ func (s *Store) fromReference(ctx context.Context, reference string, progress fu
 	digest, err := from.Resolve(ctx)
 	if err != nil {
 		var silent *origin.UnreachableError
-		if r := s.readRecord(path); r != nil && errors.As(err, &silent) && ctx.Err() == nil {
-			progress(fmt.Sprintf("image %s: using %s from the store, since checking for a newer one failed: %v", reference, store.Short(r.Source), err))
+		if r := s.readRecord(path); r != nil && r.Source != "" && errors.As(err, &silent) && ctx.Err() == nil {
+			progress(fmt.Sprintf("image %s: using %s from the store, since checking for a newer one failed: %v", reference, store.Short(r.Digest), err))
 			return s.image(*r), nil
 		}
 		return nil, fmt.Errorf("image %s: %w", reference, err)
@@ -44,11 +44,10 @@ func (s *Store) fromReference(ctx context.Context, reference string, progress fu
 	if r := s.known(reference, digest); r != nil {
 		return s.image(*r), s.writeRecord(path, *r)
 	}
-	r, err := s.take(ctx, from, s.files.Path("images", ".pulling-"+key[:12]), reference, progress)
+	r, err := s.take(ctx, from, digest, s.files.Path("images", ".pulling-"+key[:12]), reference, progress)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", reference, err)
 	}
-	r.Source = digest
 	if err := s.writeRecord(path, *r); err != nil {
 		return nil, err
 	}
@@ -57,7 +56,7 @@ func (s *Store) fromReference(ctx context.Context, reference string, progress fu
 }
 
 // take fetches an image and stores its layers as one tar.
-func (s *Store) take(ctx context.Context, from origin.Origin, work, reference string, progress func(string)) (*record, error) {
+func (s *Store) take(ctx context.Context, from origin.Origin, source, work, reference string, progress func(string)) (*record, error) {
 	if err := os.RemoveAll(work); err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (s *Store) take(ctx context.Context, from origin.Origin, work, reference st
 	if err := os.MkdirAll(done, 0o755); err != nil {
 		return nil, store.Explain(err)
 	}
-	content, err := origin.Pull(ctx, from, work, func(line string) { progress("image " + reference + ": " + line) })
+	content, err := origin.Pull(ctx, from, source, work, func(line string) { progress("image " + reference + ": " + line) })
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func (s *Store) take(ctx context.Context, from origin.Origin, work, reference st
 	if err != nil {
 		return nil, err
 	}
-	r := &record{Digest: digest, Name: reference, Env: content.Env, Dir: content.Dir, Config: &content.Config}
+	r := &record{Digest: digest, Name: reference, Env: content.Env, Dir: content.Dir, Config: &content.Config, Source: source}
 	if !slices.ContainsFunc(r.Env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
 		r.Env = append(r.Env, recipe.Env[0]) // as the engines do
 	}

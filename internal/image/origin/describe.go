@@ -55,10 +55,12 @@ func describe(ctx context.Context, from Origin, work string) (*v1.Config, error)
 	switch from := from.(type) {
 	case daemonOrigin:
 		return from.describe(ctx)
-	case tarOrigin:
+	case interface {
+		open(context.Context, string, bool) (v1.Image, error)
+	}:
 		img, err = from.open(ctx, work, true)
 	default:
-		img, err = from.fetch(ctx, work)
+		img, err = from.fetch(ctx, work, "")
 	}
 	if err != nil {
 		return nil, err

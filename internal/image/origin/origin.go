@@ -26,7 +26,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"tare/internal/base/bounded"
-	"tare/internal/base/quantity"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -91,8 +90,14 @@ func (o registryOrigin) Resolve(ctx context.Context) (string, error) {
 	return full.Digest.String(), nil
 }
 
-func (o registryOrigin) fetch(ctx context.Context, _ string) (v1.Image, error) {
-	img, err := remote.Image(o.ref, o.options(ctx)...)
+// fetch asks by digest, which the library holds against the bytes of the manifest, and
+// those of the configuration and the layers against the manifest.
+func (o registryOrigin) fetch(ctx context.Context, _, digest string) (v1.Image, error) {
+	ref := o.ref
+	if digest != "" {
+		ref = ref.Context().Digest(digest)
+	}
+	img, err := remote.Image(ref, o.options(ctx)...)
 	if err != nil {
 		return nil, o.explain(err)
 	}
@@ -180,16 +185,18 @@ func (o daemonOrigin) with(timeout time.Duration, do func(*client.Client) error)
 	return err
 }
 
+// Resolve returns the ID with the daemon that says so: what a daemon saves need not have
+// the bytes that its ID is the digest of, so the ID is worth nothing elsewhere.
 func (o daemonOrigin) Resolve(ctx context.Context) (id string, err error) {
 	err = o.with(EngineTimeout, func(engine *client.Client) error {
 		found, err := engine.ImageInspect(ctx, o.name)
-		id = found.ID
+		id = "docker-daemon " + engine.DaemonHost() + " " + found.ID
 		return err
 	})
 	return id, err
 }
 
-func (o daemonOrigin) fetch(ctx context.Context, work string) (v1.Image, error) {
+func (o daemonOrigin) fetch(ctx context.Context, work, _ string) (v1.Image, error) {
 	saved := filepath.Join(work, "saved.tar")
 	err := o.with(0, func(engine *client.Client) error {
 		in, err := engine.ImageSave(ctx, []string{o.name})
@@ -214,109 +221,7 @@ func (o daemonOrigin) fetch(ctx context.Context, work string) (v1.Image, error) 
 	if err != nil {
 		return nil, err
 	}
-	return tarOrigin{saved}.fetch(ctx, work)
-}
-
-// layoutOrigin is an image in an OCI layout directory.
-type layoutOrigin struct{ dir, tag string }
-
-// layoutReference takes what follows the last colon as the tag, unless the colon
-// belongs to the directory's name.
-func layoutReference(rest string) layoutOrigin {
-	if colon := strings.LastIndex(rest, ":"); colon > 0 && !strings.Contains(rest[colon:], "/") && !store.Exists(rest) {
-		return layoutOrigin{rest[:colon], rest[colon+1:]}
-	}
-	return layoutOrigin{dir: rest}
-}
-
-func (o layoutOrigin) Resolve(ctx context.Context) (string, error) {
-	img, err := o.fetch(ctx, "")
-	if err != nil {
-		return "", err
-	}
-	return configDigest(img)
-}
-
-func (o layoutOrigin) fetch(context.Context, string) (v1.Image, error) {
-	path, err := layout.FromPath(o.dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s is not an OCI layout: %w", o.dir, bounded.Cause(err))
-	}
-	return openLayout(path, o.tag, "OCI layout "+o.dir)
-}
-
-// openLayout returns the image of a tag in an OCI layout.
-func openLayout(path layout.Path, tag, where string) (v1.Image, error) {
-	if err := small(filepath.Join(string(path), "index.json")); err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	index, err := path.ImageIndex()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	return pickImage(index, tag, where, func(d v1.Hash) error {
-		return small(filepath.Join(string(path), "blobs", d.Algorithm, d.Hex))
-	})
-}
-
-// pickImage finds the image of a tag and of this host's platform in an index. check is
-// called for what is read as a whole.
-func pickImage(index v1.ImageIndex, tag, where string, check func(v1.Hash) error) (v1.Image, error) {
-	const tagName = "org.opencontainers.image.ref.name"
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	var tags []string
-	var fitting []v1.Descriptor
-	for _, d := range manifest.Manifests {
-		name := d.Annotations[tagName]
-		if name != "" {
-			tags = append(tags, name)
-		}
-		wrongTag := tag != "" && name != tag && !strings.HasSuffix(name, ":"+tag)
-		if wrongTag || d.Platform != nil && !d.Platform.Satisfies(Platform) {
-			continue
-		}
-		fitting = append(fitting, d)
-	}
-	switch {
-	case len(fitting) == 0 && tag != "":
-		return nil, fmt.Errorf("%s has no image %s for %s; it has %s", where, tag, Platform, orNothing(tags))
-	case len(fitting) == 0:
-		return nil, fmt.Errorf("%s has no image for %s", where, Platform)
-	case len(fitting) > 1:
-		return nil, fmt.Errorf("%s has %d images: name one by its tag; it has %s", where, len(fitting), orNothing(tags))
-	}
-	if err := check(fitting[0].Digest); err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	if fitting[0].MediaType.IsIndex() {
-		inner, err := index.ImageIndex(fitting[0].Digest)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
-		}
-		return pickImage(inner, "", where, check)
-	}
-	img, err := index.Image(fitting[0].Digest)
-	var parts *v1.Manifest
-	if err == nil {
-		parts, err = img.Manifest()
-	}
-	if err == nil {
-		err = check(parts.Config.Digest)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", where, err)
-	}
-	return img, nil
-}
-
-func orNothing(tags []string) string {
-	if len(tags) == 0 {
-		return "no tags"
-	}
-	return strings.Join(tags, ", ")
+	return tarOrigin{saved}.open(ctx, work, false)
 }
 
 // tarOrigin is an archive of `docker save`, or an OCI layout in a tar.
@@ -336,7 +241,7 @@ func (o tarOrigin) Resolve(ctx context.Context) (string, error) {
 	return configDigest(img)
 }
 
-func (o tarOrigin) fetch(ctx context.Context, work string) (v1.Image, error) {
+func (o tarOrigin) fetch(ctx context.Context, work, _ string) (v1.Image, error) {
 	return o.open(ctx, work, false)
 }
 
@@ -362,7 +267,7 @@ func (o tarOrigin) open(ctx context.Context, work string, description bool) (v1.
 	if err != nil {
 		return nil, fmt.Errorf("OCI archive %s: %w", o.file, err)
 	}
-	return openLayout(path, "", "OCI archive "+o.file)
+	return openLayout(ctx, path, "", "OCI archive "+o.file, description)
 }
 
 // check returns whether the archive is one of `docker save`, and not an OCI layout;
@@ -463,30 +368,3 @@ func configDigest(img v1.Image) (string, error) {
 	}
 	return digest.String(), nil
 }
-
-// small checks the size of a file that is read as a whole.
-func small(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	size := info.Size()
-	if !info.Mode().IsRegular() {
-		size = math.MaxInt64
-	}
-	return described(filepath.Base(path), size)
-}
-
-// described checks the size of a part of an image's description.
-func described(name string, size int64) error {
-	if quantity.Bytes(size) > maxDescription {
-		return fmt.Errorf("%s is not a regular file of at most %s", name, maxDescription)
-	}
-	return nil
-}
-
-// Sizes of what is read to learn what an image is; docs/images.md has them.
-const (
-	maxDescription = 4 * quantity.MiB
-	maxDescribed   = quantity.GiB // of an archive, to find its description
-)

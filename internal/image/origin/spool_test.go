@@ -26,7 +26,7 @@ func TestACompressedLayerStopsAtItsBudget(t *testing.T) {
 	b := imagetest.Must(rootfs.NewBudget(directory))
 	b.Limit(quantity.MiB)
 	out := filepath.Join(directory, "out")
-	if err := spool(t.Context(), layer, out, b); !errors.Is(err, bounded.ErrTooLong) {
+	if err := spool(t.Context(), layer, imagetest.Must(layer.DiffID()), out, b); !errors.Is(err, bounded.ErrTooLong) {
 		t.Error(err)
 	}
 	if size := imagetest.Must(os.Stat(out)).Size(); size > 1<<20 {
@@ -34,7 +34,7 @@ func TestACompressedLayerStopsAtItsBudget(t *testing.T) {
 	}
 	b = imagetest.Must(rootfs.NewBudget(directory))
 	b.Limit(8 * quantity.MiB)
-	if err := spool(t.Context(), layer, out+"2", b); err != nil {
+	if err := spool(t.Context(), layer, imagetest.Must(layer.DiffID()), out+"2", b); err != nil {
 		t.Error(err)
 	}
 }
