@@ -9,6 +9,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/dotenv"
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/types"
+
+	"tare/internal/base/quantity"
 )
 
 // remote refuses what Compose would fetch: include and extends of Git repositories and
@@ -33,12 +35,13 @@ func (remote) Dir(path string) string { return path }
 type included struct {
 	options func(*loader.Options)
 	seen    map[string]bool
+	size    *quantity.Bytes // of all files, each once more for each service that extends one in it
 }
 
 // checkIncluded looks at the files that the given ones include and extend before the
 // library reads them, which it does without a limit.
 func (r *reader) checkIncluded(ctx context.Context, options func(*loader.Options)) error {
-	i := included{options: options, seen: map[string]bool{}}
+	i := included{options: options, seen: map[string]bool{}, size: new(quantity.Bytes)}
 	return i.check(ctx, r.details(), false)
 }
 
@@ -66,16 +69,34 @@ func (i included) check(ctx context.Context, files types.ConfigDetails, base boo
 	for _, s := range services {
 		service, _ := s.(map[string]any)
 		extends, _ := service["extends"].(map[string]any)
-		name, _ := extends["file"].(string)
-		if name == "" || (remote{}).Accept(name) {
+		if extends == nil {
 			continue
 		}
-		path := absolute(files.WorkingDir, name)
-		if err := i.file(ctx, types.ConfigDetails{
-			WorkingDir: filepath.Dir(path), ConfigFiles: []types.ConfigFile{{Filename: path}}, Environment: files.Environment,
-		}, true); err != nil {
+		of := files
+		name, _ := extends["file"].(string)
+		if (remote{}).Accept(name) {
+			continue
+		} else if name != "" {
+			path := absolute(files.WorkingDir, name)
+			of = types.ConfigDetails{WorkingDir: filepath.Dir(path), ConfigFiles: []types.ConfigFile{{Filename: path}}, Environment: files.Environment}
+			if err := i.file(ctx, of, true); err != nil {
+				return err
+			}
+		}
+		if err := i.add(of.ConfigFiles); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// add counts what the library copies.
+func (i included) add(files []types.ConfigFile) error {
+	for _, f := range files {
+		*i.size += quantity.Bytes(len(f.Content))
+	}
+	if *i.size > mostRead {
+		return fmt.Errorf("what it includes and extends has more than %s, counted once for each service that extends another one: divide it", mostRead)
 	}
 	return nil
 }
@@ -130,6 +151,9 @@ func (i included) file(ctx context.Context, files types.ConfigDetails, base bool
 	}
 	if known {
 		return nil
+	}
+	if err := i.add(files.ConfigFiles); err != nil {
+		return err
 	}
 	if len(i.seen) > mostFiles {
 		return fmt.Errorf("it includes and extends more than %d files", mostFiles)

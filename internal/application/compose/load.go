@@ -24,6 +24,7 @@ import (
 
 	"tare/internal/application"
 	"tare/internal/base/bounded"
+	"tare/internal/base/crash"
 	"tare/internal/base/quantity"
 )
 
@@ -57,7 +58,25 @@ type reader struct {
 
 // Load reads an application and starts nothing. What is not a Compose file is an error; what
 // an environment may lack is in each service's Asks.
-func Load(ctx context.Context, o Options) (app *application.Application, err error) {
+func Load(ctx context.Context, o Options) (*application.Application, error) {
+	type loaded struct {
+		app *application.Application
+		err error
+	}
+	done := make(chan loaded, 1)
+	crash.Go(func() {
+		app, err := loadAll(ctx, o)
+		done <- loaded{app, err}
+	})
+	select {
+	case l := <-done:
+		return l.app, l.err
+	case <-ctx.Done(): // of which the library takes no notice
+		return nil, ctx.Err()
+	}
+}
+
+func loadAll(ctx context.Context, o Options) (app *application.Application, err error) {
 	if len(o.Files) == 0 {
 		return nil, errors.New("no Compose file is given")
 	}
@@ -72,6 +91,7 @@ func Load(ctx context.Context, o Options) (app *application.Application, err err
 		return nil, err
 	}
 	options := func(l *loader.Options) {
+		shortRanges(l)
 		l.SetProjectName(loader.NormalizeProjectName(filepath.Base(r.dir)), false)
 		if name := r.env[consts.ComposeProjectName]; name != "" {
 			l.SetProjectName(name, true)

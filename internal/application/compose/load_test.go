@@ -2,9 +2,11 @@ package compose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +145,65 @@ func TestAFileThatTheLibraryWouldNotFinishIsRefused(t *testing.T) {
 		if _, err := load(t, text, Options{}); err == nil || err.Error() != want {
 			t.Error(err)
 		}
+	}
+}
+
+func TestWhatTheLibraryExpandsIsBounded(t *testing.T) {
+	var ranges, extending strings.Builder
+	for n := range 300 {
+		fmt.Fprintf(&ranges, "  s%d: {image: x, ports: ['${P:-1-65535:1-65535}']}\n", n)
+		fmt.Fprintf(&extending, "  s%d: {extends: {service: base}}\n", n)
+	}
+	many := strings.Repeat("a,", 40_000)
+	for text, want := range map[string]string{
+		"services:\n" + ranges.String(): "the ranges of ports have too many ports: leave out those that are not driven, since none is published",
+		"services:\n  base: {image: x, command: [" + many + "]}\n" + extending.String(): "what it includes and extends has more than 4MiB, counted once for each service that extends another one: divide it",
+	} {
+		fuzzing.Allocates(t, 2<<30, func() {
+			if _, err := load(t, text, Options{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestARangeOfPortsIsItsFirstOnes(t *testing.T) {
+	for entry, want := range map[string][]int{
+		"1-65535":                   {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+		"127.0.0.1:5-65000:6-65001": {6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+		"1000-2000:80":              {80},
+		"[::1]:1-2:3-4/tcp":         {3, 4},
+		"1-65535/udp":               nil,
+		"${P}":                      {7, 8},
+	} {
+		app, err := load(t, "services: {a.b: {image: x, ports: ['"+entry+"']}}", Options{Environ: []string{"P=7-8"}})
+		if err != nil {
+			t.Error(entry, err)
+			continue
+		}
+		got := slices.Sorted(slices.Values(app.Services[0].Ports))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", entry, diff)
+		}
+	}
+	for _, entry := range []string{"1-65535:1-2", "9-3", "1-99999"} {
+		if app, err := load(t, "services: {a: {image: x, ports: ['"+entry+"']}}", Options{}); err == nil || !strings.Contains(err.Error(), entry) && !strings.Contains(err.Error(), "invalid") {
+			t.Error(entry, app, err)
+		}
+	}
+}
+
+func TestLoadingEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	path := filepath.Join(t.TempDir(), "compose.yaml")
+	if err := os.WriteFile(path, []byte("services: {a: {image: x}}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	logger.Lock() // as another load has it that does not end
+	defer logger.Unlock()
+	if _, err := Load(ctx, Options{Files: []string{path}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

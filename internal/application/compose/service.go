@@ -229,8 +229,8 @@ func ports(c types.ServiceConfig) (all, published []int, err error) {
 		if err != nil || err2 != nil || low == 0 || high < low {
 			return nil, nil, fmt.Errorf("%q is not a port or a range of ports, such as 8080 or 8080-8090", text)
 		}
-		for port := low; port <= high && (protocol == "tcp" || protocol == ""); port++ {
-			if len(all) < mostPorts && !slices.Contains(all, int(port)) {
+		for port := low; port <= high && len(all) < mostPorts && (protocol == "tcp" || protocol == ""); port++ {
+			if !slices.Contains(all, int(port)) {
 				all = append(all, int(port))
 			}
 		}
