@@ -13,7 +13,7 @@ import (
 // shares are those of the operations that failed, of a cell by block.
 type shares map[int][]float64
 
-// of is the mean of some cells in a block, if all of them have one.
+// shareOf is the mean of some cells in a block, if all of them have one.
 func (b *Book) shareOf(cells []subject.Cell, block int) (mean float64, ok bool) {
 	var means []float64
 	for _, at := range cells {

@@ -30,11 +30,11 @@ func (b *Book) describeUnpaired(e *entry) {
 	c.Confidence = float64(b.plan.Design.Confidence)
 	c.Alpha = 1 - c.Confidence
 	c.AlphaEq = 2 * c.Alpha
-	switch reason := b.failing(e); {
-	case c.isShare() && !e.value:
+	reason := b.failing(e)
+	if c.isShare() && !e.value {
 		reason = Reason{Code: Shares}
-		fallthrough
-	case !reason.IsZero():
+	}
+	if !reason.IsZero() {
 		c.N, c.Reason = 0, reason
 		c.warn(Warning{Code: reason.Code, Reason: reason})
 		return
