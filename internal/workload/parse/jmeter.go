@@ -15,7 +15,7 @@ import (
 // jmeterSample is one request; times are in milliseconds since the epoch.
 type jmeterSample struct {
 	at, elapsed, bytes, users, firstByte, connect float64
-	failed                                        bool
+	failed, part                                  bool // part of a later sample
 	label, thread                                 string
 }
 
@@ -23,6 +23,7 @@ type jmeterSample struct {
 type jmeterTable struct {
 	column  map[string]int
 	samples []jmeterSample
+	threads map[string][]int // the samples of each
 }
 
 func (t *jmeterTable) has(name string) bool { _, has := t.column[name]; return has }
@@ -45,7 +46,7 @@ func (r *reading) jmeter() *jmeterTable {
 	case len(rows) < 2:
 		fail("JMeter's result file has no sample: %s", ending(r.lines))
 	}
-	t := &jmeterTable{column: map[string]int{}}
+	t := &jmeterTable{column: map[string]int{}, threads: map[string][]int{}}
 	for i, name := range rows[0] {
 		t.column[name] = i
 	}
@@ -60,6 +61,7 @@ func (r *reading) jmeter() *jmeterTable {
 	for _, row := range rows[1:] {
 		t.add(row)
 	}
+	t.samples = slices.DeleteFunc(t.samples, func(s jmeterSample) bool { return s.part })
 	return t
 }
 
@@ -89,11 +91,18 @@ func (t *jmeterTable) add(row []string) {
 		fail("a transaction controller's sample counts its requests again; turn it off in the plan: %q", clip(line))
 	}
 	// Redirects and embedded files precede their page, which has their sum. A thread does
-	// one request at a time, so that they are within its time.
-	t.samples = slices.DeleteFunc(t.samples, func(part jmeterSample) bool {
+	// one request at a time, so that they are within its time, and what ended before it has
+	// none of them behind it.
+	own := t.threads[s.thread]
+	for i := len(own) - 1; i >= 0 && s.thread != ""; i-- {
+		part := &t.samples[own[i]]
+		if part.at+part.elapsed < s.at {
+			break
+		}
 		number, of := strings.CutPrefix(part.label, s.label)
-		return of && s.thread != "" && part.thread == s.thread && jmeterPart.match(number) && part.at >= s.at && part.at+part.elapsed <= s.at+s.elapsed
-	})
+		part.part = part.part || of && jmeterPart.match(number) && part.at >= s.at && part.at+part.elapsed <= s.at+s.elapsed
+	}
+	t.threads[s.thread] = append(own, len(t.samples))
 	t.samples = append(t.samples, s)
 }
 
