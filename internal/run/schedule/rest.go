@@ -8,6 +8,7 @@ import (
 
 	"tare/internal/rundir"
 	"tare/internal/stats"
+	"tare/internal/study"
 	"tare/internal/subject"
 )
 
@@ -16,14 +17,19 @@ const mostRest = 8
 
 // firstTimes are what the trials of the first blocks took, by the journal.
 type firstTimes struct {
-	began, ended time.Time
-	starts       map[string]time.Duration       // of the instances of an environment, which serve all workloads
-	samples      map[subject.Cell]time.Duration // of a workload in an environment
-	rest         map[subject.Cell]time.Duration // its preparation and its end
+	began time.Time
+	of    map[int]*blockTimes
 }
 
-func newFirstTimes() firstTimes {
-	return firstTimes{starts: map[string]time.Duration{}, samples: map[subject.Cell]time.Duration{}, rest: map[subject.Cell]time.Duration{}}
+type blockTimes struct {
+	ended  time.Time
+	starts map[string]time.Duration // of the instances of an environment, which serve all workloads
+	cells  map[subject.Cell]cellTimes
+}
+
+// cellTimes of a workload in an environment: its samples, and its preparation and its end.
+type cellTimes struct {
+	samples, rest time.Duration
 }
 
 // add a trial of a workload that measures starts, or of another one.
@@ -31,24 +37,62 @@ func (f *firstTimes) add(t rundir.Trial, ofStarts bool) {
 	if f.began.IsZero() || t.Started.Before(f.began) {
 		f.began = t.Started
 	}
-	if t.Ended.After(f.ended) {
-		f.ended = t.Ended
+	b := f.of[t.Block]
+	if b == nil {
+		b = &blockTimes{starts: map[string]time.Duration{}, cells: map[subject.Cell]cellTimes{}}
+		f.of[t.Block] = b
+	}
+	if t.Ended.After(b.ended) {
+		b.ended = t.Ended
 	}
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	rest := seconds(t.TookSeconds) - seconds(t.HostSeconds)
 	if !ofStarts {
 		for _, p := range t.Phases {
-			f.starts[t.Environment] += p.Duration
+			b.starts[t.Environment] += p.Duration
 			rest -= p.Duration
 		}
 	}
-	f.samples[t.Cell()] += seconds(t.HostSeconds)
-	f.rest[t.Cell()] += max(0, rest) // a journal can have any times
+	at := b.cells[t.Cell()]
+	b.cells[t.Cell()] = cellTimes{at.samples + seconds(t.HostSeconds), at.rest + max(0, rest)} // a journal can have any times
+}
+
+// usual is what a cell took in one of so many blocks, and the starts of its environment: the
+// least, as the first block also has what is done once (a disk that is filled, a cache that
+// is cold). Where it was in one block only, its preparation may be of that kind.
+func (f *firstTimes) usual(at subject.Cell, blocks int) (c cellTimes, starts time.Duration) {
+	in := 0
+	for n, b := range f.of {
+		now, is := b.cells[at]
+		if !is || n > blocks {
+			continue
+		}
+		if in++; in == 1 {
+			c, starts = now, b.starts[at.Environment]
+			continue
+		}
+		c = cellTimes{min(c.samples, now.samples), min(c.rest, now.rest)}
+		starts = min(starts, b.starts[at.Environment])
+	}
+	if in == 1 {
+		c.rest = 0
+	}
+	return c, starts
+}
+
+// took is the time from the first trial to the end of so many blocks.
+func (f *firstTimes) took(blocks int) (took time.Duration) {
+	for n, b := range f.of {
+		if n <= blocks {
+			took = max(took, b.ended.Sub(f.began))
+		}
+	}
+	return took
 }
 
 // timeOf adds a trial in the first blocks.
 func (s *Schedule) timeOf(t rundir.Trial) {
-	if w := s.plan.Workload(t.Workload); t.Block <= s.firstBlocks() && w != nil {
+	if w := s.plan.Workload(t.Workload); t.Block <= study.FirstBlocks*s.turns && w != nil {
 		s.times.add(t, w.Pack.FromStart())
 	}
 }
@@ -56,12 +100,12 @@ func (s *Schedule) timeOf(t rundir.Trial) {
 // cost is what a workload takes in an environment in a block: its share of the starts, its
 // preparation, and as many samples as are planned.
 func (s *Schedule) cost(c cell, environment string, block int) time.Duration {
-	at := c.In(environment)
-	total := s.times.rest[at] + s.times.starts[environment]/time.Duration(len(s.cells))
+	at, starts := s.times.usual(c.In(environment), s.chosenFrom(block))
+	total := at.rest + starts/time.Duration(len(s.cells))
 	if chosen := s.choice(c, block); chosen.of != nil {
 		return total + chosen.takes[environment]
 	}
-	return total + s.times.samples[at]
+	return total + at.samples
 }
 
 // part is how often an environment takes part in a workload: in one of so many blocks. 0 is
@@ -96,11 +140,12 @@ func (s *Schedule) restsBetween(at subject.Cell, block int) int {
 }
 
 // share says how the environments share the time that the first blocks have left. First,
-// those that cost least are given as many blocks as a verdict takes, as long as there is
+// those that cost least are given the blocks that a verdict still takes, as long as there is
 // time: the others are out of reach. Within reach, the variances of all contrasts together
 // are least where the number of blocks of each goes with one over the square root of what
 // it costs (Cochran, Sampling techniques, 1977, 5.5); each keeps as many as a verdict takes.
 func (s *Schedule) share(block int) (all []part) {
+	done := block - 1
 	baseline := map[subject.Place]time.Duration{}
 	for _, c := range s.cells {
 		baseline[c.Place] = s.cost(c, s.plan.Baseline, block)
@@ -111,7 +156,7 @@ func (s *Schedule) share(block int) (all []part) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b part) int { return cmp.Compare(a.cost, b.cost) })
-	left := s.plan.Design.Budget - s.times.ended.Sub(s.times.began)
+	left := s.plan.Design.Budget - s.times.took(done)
 	var whole time.Duration // of a block
 	within := all[:0:0]
 	has := map[subject.Place]bool{}
@@ -121,7 +166,7 @@ func (s *Schedule) share(block int) (all []part) {
 		if !has[p.Place] {
 			adds += baseline[p.Place]
 		}
-		if (whole+adds)*stats.LeastLook <= left {
+		if (whole+adds)*time.Duration(stats.LeastLook-done) <= left {
 			whole, has[p.Place], p.every = whole+adds, true, 1
 			within = append(within, *p)
 		}
@@ -140,7 +185,7 @@ func (s *Schedule) share(block int) (all []part) {
 		}
 	}
 	for i := len(all) - 1; i >= 0; i-- {
-		for p := &all[i]; p.every > 1 && 1+int(left/max(whole, 1)) <= p.every*stats.LeastLook; p.every-- {
+		for p := &all[i]; p.every > 1 && int(left/max(whole, 1)) < p.every*(stats.LeastLook+1-done); p.every-- {
 			whole += p.cost/time.Duration(p.every-1) - p.cost/time.Duration(p.every)
 		}
 	}

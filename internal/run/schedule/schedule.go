@@ -117,7 +117,7 @@ type stage struct{ environment, block int }
 
 // New starts a schedule for the environments that are usable here.
 func New(plan *study.Plan, usable []string) (*Schedule, error) {
-	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[subject.Cell]*attempts{}, starts: map[subject.Cell]firstStart{}, pace: newPace(), turn: map[subject.Cell]int{}, chosen: map[choiceKey]choice{}, times: newFirstTimes(), parts: map[int]map[subject.Cell]int{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
+	s := &Schedule{plan: plan, recorded: map[trialKey]bool{}, begun: map[stage]bool{}, attempts: map[subject.Cell]*attempts{}, starts: map[subject.Cell]firstStart{}, pace: newPace(), turn: map[subject.Cell]int{}, chosen: map[choiceKey]choice{}, times: firstTimes{of: map[int]*blockTimes{}}, parts: map[int]map[subject.Cell]int{}, parallel: 1, home: map[int]string{}, positions: map[int][]int{}}
 	s.setLanes("")
 	for _, e := range plan.Environments {
 		if slices.Contains(usable, e.Name) {
