@@ -147,6 +147,9 @@ func own(directory string) (*os.File, error) {
 			if err = unix.Fstat(fd, &stat); err == nil && mine(stat) {
 				return file, nil
 			}
+			if err == nil {
+				err = errNotMine
+			}
 			file.Close()
 		}
 		if first == nil {
@@ -155,6 +158,8 @@ func own(directory string) (*os.File, error) {
 	}
 	return nil, first
 }
+
+var errNotMine = errors.New("it is not a file that this user alone can open: remove it")
 
 func mine(stat unix.Stat_t) bool {
 	return stat.Mode&unix.S_IFMT == unix.S_IFREG && stat.Uid == uint32(os.Geteuid()) && stat.Nlink == 1 && stat.Mode&0o077 == 0
