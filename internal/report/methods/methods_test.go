@@ -83,6 +83,14 @@ func TestTheMethodsSayNothingThatWasNotDone(t *testing.T) {
 	}
 }
 
+func TestAFactOfARunIsNoLineOfItsOwn(t *testing.T) {
+	in := reporttest.Quick()
+	in.Manifest.Machine.CPU, in.Manifest.Machine.Kernel = "a\nforged: yes", "6\nforged: yes"
+	if text := textOf(t, in); strings.Contains(text, "\nforged") {
+		t.Error(text)
+	}
+}
+
 type citation struct {
 	Version string `yaml:"cff-version"`
 	Message string

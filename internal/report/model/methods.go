@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
+	"tare/internal/base/visible"
 	"tare/internal/environment"
 	"tare/internal/parity"
 	"tare/internal/rundir"
@@ -56,7 +57,7 @@ func (v *Report) Methods() []Statement {
 // Stop ends a sentence.
 func (s *statements) Stop() string {
 	if text := strings.TrimSpace(s.text.String()); text != "" {
-		s.all = append(s.all, Statement{text, s.next})
+		s.all = append(s.all, Statement{visible.Line(text), s.next}) // a fact of a run is no line of its own
 	}
 	s.text.Reset()
 	s.next = nil
