@@ -45,6 +45,9 @@ func execRoot(ctx context.Context, app *App, root *cobra.Command) (status int) {
 	for _, end := range app.atEnd {
 		err = errors.Join(err, end())
 	}
+	if out, is := app.Stdout.(*term.Writer); is && err == nil && out.Err() != nil {
+		app.started, err = true, fmt.Errorf("the output is not complete: %w", out.Err())
+	}
 	switch {
 	case err == nil && app.incomplete:
 		return ExitSomeFailed

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -13,14 +14,20 @@ import (
 
 // Writer writes text to a terminal, a file or a pipe so that nothing in it acts there:
 // not what came from an image, a run or a server, only what Own marked.
-type Writer struct{ out io.Writer }
+type Writer struct {
+	out io.Writer
+	err error
+}
+
+// Err is the first error of what was written: most who print look at none.
+func (w *Writer) Err() error { return w.err }
 
 // NewWriter returns a Writer to out, which is out if it is one already.
 func NewWriter(out io.Writer) *Writer {
 	if w, already := out.(*Writer); already {
 		return w
 	}
-	return &Writer{out}
+	return &Writer{out: out}
 }
 
 // Binary is what a Writer writes to, for data that is no text. A terminal is not: it gets
@@ -62,6 +69,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 	}
 	shown.WriteString(visible.Text(string(text[end:])))
 	if _, err := w.out.Write(shown.Bytes()); err != nil {
+		w.err = cmp.Or(w.err, err)
 		return 0, err
 	}
 	return len(text), nil
