@@ -28,6 +28,7 @@ type lane struct {
 	batch  schedule.Batch // under way
 	block  int
 	busy   bool
+	rested bool // something was made before, whose effects a pause lets end
 }
 
 // lanes are one for each node that blocks run on.
@@ -144,6 +145,9 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 		}
 		e.progress(Event{Kind: Block, Slot: &slots[0]})
 		e.forecast()
+	}
+	if err := e.rest(ctx, l); err != nil {
+		return nil, err
 	}
 	trying := Event{Kind: Trying, Slot: &slots[0]}
 	if slots[0].Rounds > 0 {

@@ -22,12 +22,9 @@ func (t *Trial) Charge(pack workload.Pack, price *cost.Price) {
 			t.set(m.Name, figure)
 		}
 	}
-	if pack.Operations == "" {
-		return
-	}
-	spent := cost.Spent{Usage: t.Usage, Evidence: t.Evidence, Operations: t.Metrics[pack.Operations], Counted: pack.Operations}
+	spent := cost.Spent{Usage: t.Usage, Evidence: t.Evidence, Seconds: t.sampled(), Operations: t.Metrics[pack.Operations], Counted: pack.Operations}
 	for _, m := range pack.Metrics {
-		if c, known := cost.Lookup(m.Name); known {
+		if c, known := cost.Lookup(m.Name); known && (c.Whole || pack.Operations != "") {
 			t.set(m.Name, c.Of(spent, price))
 		}
 	}
@@ -36,6 +33,18 @@ func (t *Trial) Charge(pack workload.Pack, price *cost.Price) {
 			delete(t.Metrics, name)
 		}
 	}
+}
+
+// sampled is how long the samples of the trial took.
+func (t *Trial) sampled() float64 {
+	if len(t.Rounds) == 0 {
+		return t.HostSeconds
+	}
+	seconds := 0.
+	for _, r := range t.Rounds {
+		seconds += r.HostSeconds
+	}
+	return seconds
 }
 
 // set gives a metric a value, or the reason why it has none.

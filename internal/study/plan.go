@@ -72,6 +72,8 @@ type Plan struct {
 type Sampling struct {
 	Rate float64 `json:"rate,omitempty"` // readings a second, 1 to 100; 0 is 10
 	Off  bool    `json:"off,omitempty"`  // one reading at the start and one at the end
+	// Usage makes metrics of what environments use as a whole.
+	Usage bool `json:"usage,omitempty"`
 	// Syscalls counts system calls in every trial, which slows them.
 	Syscalls bool `json:"syscalls,omitempty"`
 	// Traced is how many traced trials of each workload in each environment are
@@ -128,6 +130,9 @@ type Workload struct {
 	// Application is the one whose services are the pack's servers; nil for none.
 	Application *Application `json:"application,omitempty"`
 	Fresh       string       `json:"fresh"` // trial, block or run; unknown: imported
+	// Pause is how long the machine rests before each level of a block, and before each
+	// trial where they do not alternate.
+	Pause time.Duration `json:"pause,omitempty"`
 	// Find is the search for the capacity; nil where the rate is a parameter's.
 	Find *Find `json:"find,omitempty"`
 }

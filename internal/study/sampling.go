@@ -23,12 +23,13 @@ const mostTraced = 100
 
 type samplingSection struct {
 	Rate     *numberOr[float64, off] `yaml:"rate"`
+	Usage    bool                    `yaml:"usage"`
 	Syscalls bool                    `yaml:"syscalls"`
 	Traced   int                     `yaml:"traced"`
 }
 
 func (s samplingSection) resolve(at strictyaml.Node) Sampling {
-	sampling := Sampling{Syscalls: s.Syscalls, Traced: s.Traced, Off: s.Rate != nil && s.Rate.word}
+	sampling := Sampling{Usage: s.Usage, Syscalls: s.Syscalls, Traced: s.Traced, Off: s.Rate != nil && s.Rate.word}
 	if s.Traced < 0 || s.Traced > mostTraced {
 		at.At("traced").Problemf("traced: must be 0 to %d trials per workload and environment", mostTraced)
 	}
@@ -60,6 +61,9 @@ func (s Sampling) Words() string {
 	case s.Rate != 0 && s.Rate != usualRate:
 		words = append(words, "readings "+s.String())
 	}
+	if s.Usage {
+		words = append(words, "CPU utilization, peak memory and bytes read as metrics")
+	}
 	if s.Syscalls {
 		words = append(words, "system calls counted in every trial")
 	}
@@ -81,7 +85,7 @@ func (s Sampling) String() string {
 }
 
 // costs are the costs of operations that the study asks for.
-func (p *Plan) costs() []cost.Cost { return cost.Asked(p.Sampling.Syscalls, p.Price) }
+func (p *Plan) costs() []cost.Cost { return cost.Asked(p.Sampling.Syscalls, p.Sampling.Usage, p.Price) }
 
 func costMetrics(costs []cost.Cost) (metrics []workload.Metric) {
 	for _, c := range costs {

@@ -7,12 +7,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/strictyaml"
 	"tare/internal/image/recipe"
 	"tare/internal/usage/cost"
 	"tare/internal/workload"
 )
+
+// longestPause is the longest that a study may ask for.
+const longestPause = time.Hour
 
 var workloadName = regexp.MustCompile(`^[A-Za-z0-9]+([._-][A-Za-z0-9]+)*$`)
 
@@ -54,6 +59,11 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		}
 		w.Levels = resolveLevels(pairs, pack)
 		resolveSamples(pairs, pack, w.Levels)
+		if at := pairs.at("pause"); at.Exists() {
+			if at.Decode(&w.Pause); w.Pause < 0 || w.Pause > longestPause {
+				at.Problemf("pause: needs a time from 0s to %v, such as 60s", longestPause)
+			}
+		}
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
 		w.Find = resolveFind(pairs, pack, w.Levels)
@@ -236,6 +246,9 @@ func derived(p *workload.Pack, levels []Level, costs []cost.Cost) []workload.Met
 		spent[0].About = "CPU time of the instance's own processes until the agent's first message, without an engine's daemons"
 	case p.Operations != "":
 		spent = costMetrics(costs)
+	default:
+		whole := lists.Filter(costs, func(c cost.Cost) bool { return c.Whole })
+		spent = append(spent, costMetrics(whole)...)
 	}
 	if p.Startup && slices.ContainsFunc(levels, func(l Level) bool { return l.Instances > 1 }) {
 		return append([]workload.Metric{{Name: workload.StartAll, Unit: "s", Better: "lower", About: "until the agent of the last of the instances that start together sent its first message"}}, spent...)

@@ -19,7 +19,7 @@ func costly(native, docker func(block int) usage.Usage) []Contrast {
 	p := planOf(usual, "native", "docker")
 	pack := &p.Workloads[0].Pack
 	pack.Operations = "time"
-	for _, c := range cost.Asked(false, nil) {
+	for _, c := range cost.Asked(false, false, nil) {
 		pack.Metrics = append(pack.Metrics, workload.Metric{Name: c.Name, Unit: c.Unit, Better: "lower"})
 	}
 	trials := trialsOf("time", map[string][]float64{"native": noisy(8, 100, 0, 1), "docker": noisy(8, 50, 0, 1)})

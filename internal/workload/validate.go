@@ -30,7 +30,7 @@ var (
 
 // Reserved are names that parameters cannot have, since studies have keys with
 // these names next to a pack's parameters.
-var Reserved = []string{"use", "as", "server", "env", "arguments", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample", "find", "objective", "load"}
+var Reserved = []string{"use", "as", "server", "env", "arguments", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample", "pause", "find", "objective", "load"}
 
 // runtime are the names of InstanceVars, which parameters cannot have.
 var runtime = []string{"address", "addresses", "index"}

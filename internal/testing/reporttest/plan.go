@@ -39,7 +39,7 @@ func quickPlan() *study.Plan {
 		if w.name != "startup" {
 			pack.Operations = "operations"
 			pack.Metrics = append(pack.Metrics, workload.Metric{Name: "operations", Unit: "op", Better: "higher"})
-			for _, c := range cost.Asked(false, nil) {
+			for _, c := range cost.Asked(false, false, nil) {
 				pack.Metrics = append(pack.Metrics, workload.Metric{Name: c.Name, Unit: c.Unit, Better: "lower", About: c.About})
 			}
 		}

@@ -25,37 +25,47 @@ const CPU = "cpu_per_kop"
 type Spent struct {
 	Usage    *usage.Usage
 	Evidence *evidence.Evidence // nil where no system calls were counted
+	// Seconds that the samples took.
+	Seconds float64
 	// Operations done, counted by the metric named Counted.
 	Operations float64
 	Counted    string
 }
 
-// Cost is one thing that operations cost. Less is better.
+// Cost is one thing that operations cost, or, if Whole, what the samples of a trial used
+// of it. Less is better.
 type Cost struct {
 	Name  string // cpu_per_kop: the same in files, metrics and tables
 	Title string // CPU time: the heading of its column
 	Unit  string // of a thousand operations: s/kop
 	About string
+	Whole bool
 
 	of func(Spent, *Price) usage.Figure // of all operations together
 }
 
 // all is the list of costs. Files, tables and metrics are generated from it.
 var all = []Cost{
-	{CPU, "CPU time", "s/kop", "CPU time of the whole environment per thousand operations",
+	{CPU, "CPU time", "s/kop", "CPU time of the whole environment per thousand operations", false,
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.CPU() }},
-	{"memory_per_kop", "memory", "B·s/kop", "memory of the whole environment per thousand operations: bytes in use, without the page cache, times seconds",
+	{"memory_per_kop", "memory", "B·s/kop", "memory of the whole environment per thousand operations: bytes in use, without the page cache, times seconds", false,
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.MemorySeconds }},
-	{"written_per_kop", "written", "B/kop", "bytes that the whole environment wrote to storage per thousand operations",
+	{"written_per_kop", "written", "B/kop", "bytes that the whole environment wrote to storage per thousand operations", false,
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.DiskWritten }},
-	{"switches_per_kop", "switches", "1/kop", "context switches of the whole environment per thousand operations",
+	{"switches_per_kop", "switches", "1/kop", "context switches of the whole environment per thousand operations", false,
 		func(s Spent, _ *Price) usage.Figure { return s.Usage.Switches }},
-	{syscalls, "system calls", "1/kop", "system calls of the whole environment per thousand operations",
+	{syscalls, "system calls", "1/kop", "system calls of the whole environment per thousand operations", false,
 		func(s Spent, _ *Price) usage.Figure { return calls(s.Evidence) }},
-	{"energy_per_kop", "energy", "J/kop", "energy of the machine's processor packages per thousand operations, including all other work on the machine",
+	{"energy_per_kop", "energy", "J/kop", "energy of the machine's processor packages per thousand operations, including all other work on the machine", false,
 		func(s Spent, _ *Price) usage.Figure { return energy(s.Usage) }},
-	{money, "money", "1/kop", "price of all resources of the whole environment per thousand operations, by the study's prices",
+	{money, "money", "1/kop", "price of all resources of the whole environment per thousand operations, by the study's prices", false,
 		func(s Spent, p *Price) usage.Figure { return p.of(s) }},
+	{"cpu_percent", "CPU utilization", "%", "CPU time of the whole environment per time of the samples; 100% is one core", true,
+		func(s Spent, _ *Price) usage.Figure { return percent(s) }},
+	{"memory_peak", "peak memory", "B", "peak memory of the whole environment without the page cache", true,
+		func(s Spent, _ *Price) usage.Figure { return s.Usage.MemoryPeak }},
+	{"bytes_read", "bytes read", "B", "bytes that the whole environment read from storage in the samples of a trial", true,
+		func(s Spent, _ *Price) usage.Figure { return s.Usage.DiskRead }},
 }
 
 // The costs that only some studies have.
@@ -91,7 +101,10 @@ func Earlier(name string) bool { return name == earlier }
 // InWords is the cost in a sentence or a heading. An amount of money includes the
 // number of operations in its unit.
 func (c Cost) InWords() string {
-	if c.Name == money {
+	switch {
+	case c.Whole:
+		return c.Title
+	case c.Name == money:
 		return c.Title + " for operations"
 	}
 	return c.Title + " per thousand operations"
@@ -107,12 +120,12 @@ func Lookup(name string) (Cost, bool) {
 }
 
 // Asked returns the costs of a study: system calls if it counts them, money if it
-// has a price (nil for none).
-func Asked(countsSyscalls bool, price *Price) []Cost {
+// has a price (nil for none), and with use what was used as a whole.
+func Asked(countsSyscalls, use bool, price *Price) []Cost {
 	var asked []Cost
 	for _, c := range all {
 		switch {
-		case c.Name == syscalls && !countsSyscalls, c.Name == money && price == nil:
+		case c.Name == syscalls && !countsSyscalls, c.Name == money && price == nil, c.Whole && !use:
 			continue
 		case c.Name == money:
 			c.Unit = price.Currency + PerUnit
@@ -130,12 +143,23 @@ func (c Cost) Of(s Spent, price *Price) usage.Figure {
 	}
 	whole := c.of(s, price)
 	switch {
-	case whole.Missing != "":
+	case whole.Missing != "" || c.Whole:
 		return whole
 	case !(s.Operations > 0):
 		return usage.Absent("no %s were counted", s.Counted)
 	}
 	return usage.Known(whole.Value / s.Operations * 1000)
+}
+
+func percent(s Spent) usage.Figure {
+	cpu := s.Usage.CPU()
+	switch {
+	case cpu.Missing != "":
+		return cpu
+	case !(s.Seconds > 0):
+		return usage.Absent("the time of the samples is unknown")
+	}
+	return usage.Known(cpu.Value / s.Seconds * 100)
 }
 
 func energy(u *usage.Usage) usage.Figure {

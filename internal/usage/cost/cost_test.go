@@ -85,7 +85,7 @@ func TestACostIsARate(t *testing.T) {
 		operations, used := rapid.Float64Range(1, 1e9).Draw(t, "operations"), rapid.Float64Range(1e-3, 1e12).Draw(t, "used")
 		k := rapid.Float64Range(1, 1000).Draw(t, "k")
 		price := &Price{Currency: "EUR", CPUHour: .03, MemoryGiBHour: .004, WrittenGiB: .0001}
-		for _, c := range Asked(true, price) {
+		for _, c := range Asked(true, false, price) {
 			one, more, less := c.Of(spent(operations, used), price), c.Of(spent(k*operations, k*used), price), c.Of(spent(operations/k, used), price)
 			if math.Abs(more.Value/one.Value-1) > 1e-9 {
 				t.Errorf("%s: %v operations cost %v each thousand, and %v times as many %v", c.Name, operations, one, k, more)
@@ -107,15 +107,30 @@ func TestAStudyRequestsOnlyAvailableCosts(t *testing.T) {
 		}
 		return text
 	}
-	usual := names(Asked(false, nil))
+	usual := names(Asked(false, false, nil))
 	if strings.Contains(usual, "syscalls") || strings.Contains(usual, "money") || !strings.HasPrefix(usual, CPU+" s/kop\n") {
 		t.Error(usual)
 	}
-	all := names(Asked(true, &Price{Currency: "CHF"}))
+	all := names(Asked(true, false, &Price{Currency: "CHF"}))
 	if !strings.Contains(all, "syscalls_per_kop 1/kop\n") || !strings.Contains(all, "money_per_kop CHF/kop\n") {
 		t.Error(all)
 	}
-	if Named("requests") || !Earlier("cpu_per_op") || slices.ContainsFunc(Asked(true, &Price{}), func(c Cost) bool { return Earlier(c.Name) }) {
+	if Named("requests") || !Earlier("cpu_per_op") || slices.ContainsFunc(Asked(true, false, &Price{}), func(c Cost) bool { return Earlier(c.Name) }) {
 		t.Error("the earlier name is not told from the others")
+	}
+}
+
+func TestUseAsAWholeNeedsNoOperations(t *testing.T) {
+	used := usage.Unknown("not given")
+	used.CPUUser, used.CPUSystem, used.MemoryPeak, used.DiskRead = usage.Known(3), usage.Known(1), usage.Known(5<<20), usage.Known(0)
+	for name, want := range map[string]float64{"cpu_percent": 160, "memory_peak": 5 << 20, "bytes_read": 0} {
+		c, _ := Lookup(name)
+		if got := c.Of(Spent{Usage: &used, Seconds: 2.5}, nil); got != usage.Known(want) {
+			t.Errorf("%s: %+v, want %v", name, got, want)
+		}
+	}
+	busy, _ := Lookup("cpu_percent")
+	if got := busy.Of(Spent{Usage: &used}, nil); got.Missing != "the time of the samples is unknown" {
+		t.Errorf("%+v", got)
 	}
 }
