@@ -20,6 +20,10 @@ type iperf3Report struct {
 	} `json:"start"`
 	Intervals []struct {
 		Sum     *iperf3Sum `json:"sum"`
+		Streams []struct {
+			Window  float64 `json:"snd_cwnd"`
+			Omitted bool    `json:"omitted"`
+		} `json:"streams"`
 		Reverse *iperf3Sum `json:"sum_bidir_reverse"`
 	} `json:"intervals"`
 	End   map[string]json.RawMessage `json:"end"`
@@ -87,6 +91,7 @@ func readIperf3(r *reading) {
 	r.fields["streams"] = report.Start.Test.Streams
 	r.iperf3Way(report, "", "")
 	r.iperf3Way(report, "_bidir_reverse", "_reverse")
+	r.iperf3Window(report)
 	var cpu struct {
 		Local  *float64 `json:"host_total"`
 		Remote *float64 `json:"remote_total"`
@@ -141,6 +146,21 @@ func (r *reading) iperf3Way(report *iperf3Report, name, suffix string) {
 		r.add("lost_percent"+suffix, at.LostPercent)
 	} else if *sent.Bytes == 0 && *received.Bytes == 0 {
 		fail("iperf3 counted no byte: no interval of the test was complete")
+	}
+}
+
+// iperf3Window adds the mean congestion window of the streams that this side sends.
+func (r *reading) iperf3Window(report *iperf3Report) {
+	sum, n := 0., 0.
+	for _, interval := range report.Intervals {
+		for _, s := range interval.Streams {
+			if s.Window > 0 && !s.Omitted {
+				sum, n = sum+s.Window, n+1
+			}
+		}
+	}
+	if n > 0 {
+		r.fields["cwnd"] = sum / n
 	}
 }
 

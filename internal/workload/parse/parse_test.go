@@ -506,3 +506,17 @@ func TestGenericParsers(t *testing.T) {
 		t.Error("an infinite rate was taken")
 	}
 }
+
+func TestOfSeveralTablesOfIOzoneTheFastestCounts(t *testing.T) {
+	data, err := os.ReadFile("testdata/iozone/docker.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slower := strings.Replace(string(data), "  1231138", "  9231138", 1) // the first number of the row is the write
+	p, _ := Lookup("iozone")
+	got, err := p.Parse(append(data, slower...))
+	alone, err2 := p.Parse(data)
+	if err != nil || err2 != nil || got["write"] != 9231138*1024 || got["read"] != alone["read"] {
+		t.Errorf("%v, alone %v, %v, %v", got, alone, err, err2)
+	}
+}
