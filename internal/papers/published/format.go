@@ -10,6 +10,7 @@ package published
 type Study struct {
 	Study        string        `yaml:"study" json:"study"`
 	Source       Source        `yaml:"source" json:"source"`
+	Studies      []Repeated    `yaml:"studies" json:"studies,omitempty"`
 	Baseline     string        `yaml:"baseline" json:"baseline,omitempty"` // the environment that the study itself compares with; "" where it has none
 	Environments []Environment `yaml:"environments" json:"environments"`
 	Tables       []Table       `yaml:"tables" json:"tables,omitempty"`
@@ -17,6 +18,13 @@ type Study struct {
 	Claims       []Claim       `yaml:"claims" json:"claims"`
 	LeftOut      []LeftOut     `yaml:"left_out" json:"left_out,omitempty"`
 	Notes        []string      `yaml:"notes" json:"notes,omitempty"`
+}
+
+// Repeated is a built-in study of tare that measures this one again.
+type Repeated struct {
+	Study string `yaml:"study" json:"study"`
+	// Gap is why some of what it measures is compared with nothing printed.
+	Gap string `yaml:"gap" json:"gap,omitempty"`
 }
 
 // Source is the publication.
@@ -39,7 +47,18 @@ type Environment struct {
 	Kind   string            `yaml:"kind" json:"kind,omitempty"`
 	Inside string            `yaml:"inside" json:"inside,omitempty"`
 	With   map[string]string `yaml:"with" json:"with,omitempty"`
-	About  string            `yaml:"about" json:"about,omitempty"`
+	// Instead are environments that are measured in its place where a run has none of its
+	// kind; the report says so.
+	Instead []Instead `yaml:"instead" json:"instead,omitempty"`
+	About   string    `yaml:"about" json:"about,omitempty"`
+	// Gap is why tare's own study of the same has no environment for it.
+	Gap string `yaml:"gap" json:"gap,omitempty"`
+}
+
+// Instead is a kind, and the kind that it is nested in.
+type Instead struct {
+	Kind   string `yaml:"kind" json:"kind"`
+	Inside string `yaml:"inside" json:"inside,omitempty"`
 }
 
 // Table is the printed figures of one metric under one statistic. A printed
@@ -55,6 +74,11 @@ type Table struct {
 	// Measures names what measures the same in tare, one or several of which a
 	// run may have; absent where nothing does.
 	Measures Counterparts `yaml:"measures" json:"measures,omitempty"`
+	// Options are those that environments had for this table alone, by environment. A run's
+	// environment with others is compared too; the report says what differs.
+	Options map[string]map[string]string `yaml:"options" json:"options,omitempty"`
+	// Gap is why no run is compared with the table.
+	Gap string `yaml:"gap" json:"gap,omitempty"`
 	// Cells are the figures by environment, for a table without levels.
 	Cells map[string]Cell `yaml:"cells" json:"cells,omitempty"`
 	// Rows are the figures of a table with levels, in printed order.
@@ -70,8 +94,14 @@ type Counterpart struct {
 	Workload string            `yaml:"workload" json:"workload"` // its name in the run, or its pack's
 	Metric   string            `yaml:"metric" json:"metric"`
 	With     map[string]string `yaml:"with" json:"with,omitempty"`     // parameters that the workload must have had: rw: read
-	Levels   map[string]string `yaml:"levels" json:"levels,omitempty"` // the study's parameter: the workload's parameter
-	Caution  string            `yaml:"caution" json:"caution,omitempty"`
+	Levels   map[string]string `yaml:"levels" json:"levels,omitempty"` // the study's parameter: the workload's, or instances
+	// Take is what is taken of several levels of the run: "" is the mean of one workload's,
+	// mean of all workloads', best or worst the one of each environment, and widest the one
+	// at which two environments differ most.
+	Take string `yaml:"take" json:"take,omitempty"`
+	// Rows are the rows that it measures, by what is no parameter: end: most.
+	Rows    map[string]string `yaml:"rows" json:"rows,omitempty"`
+	Caution string            `yaml:"caution" json:"caution,omitempty"`
 }
 
 // Row is the figures at one level.

@@ -80,6 +80,9 @@ func (r *reader) check() {
 	}
 }
 
+// takes are the values of Counterpart.Take.
+var takes = []string{"", "mean", "best", "worst", "widest"}
+
 // names finds doubled and missing ids.
 type names map[string]bool
 
@@ -140,7 +143,11 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 		if m.Workload == "" || m.Metric == "" {
 			n.At("measures").Problemf("measures needs a workload and a metric")
 		}
+		if !slices.Contains(takes, m.Take) {
+			n.At("measures").Problemf("%s", strictyaml.Unknown("take", m.Take, takes[1:]))
+		}
 	}
+	r.keys(n, "options")
 }
 
 // keys finds environments in a mapping that the study does not have.

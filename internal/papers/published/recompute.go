@@ -179,28 +179,32 @@ type Ratio struct {
 func (s *Study) Ratios() []Ratio { return s.RatiosOver(s.Baseline) }
 
 // RatiosOver are over any of its environments.
-func (s *Study) RatiosOver(baseline string) []Ratio {
+func (s *Study) RatiosOver(baseline string) (list []Ratio) {
+	for i := range s.Tables {
+		list = append(list, s.RatiosOf(&s.Tables[i], baseline)...)
+	}
+	return list
+}
+
+// RatiosOf are those of one table.
+func (s *Study) RatiosOf(t *Table, baseline string) (list []Ratio) {
 	base := s.environmentByID(baseline)
 	if base == nil {
 		return nil
 	}
-	var list []Ratio
-	for i := range s.Tables {
-		t := &s.Tables[i]
-		for _, row := range t.rows() {
-			b, ok := row.Cells[baseline]
-			if !ok || b.Empty {
+	for _, row := range t.rows() {
+		b, ok := row.Cells[baseline]
+		if !ok || b.Empty {
+			continue
+		}
+		for j := range s.Environments {
+			e := &s.Environments[j]
+			c, ok := row.Cells[e.ID]
+			if !ok || c.Empty || e == base {
 				continue
 			}
-			for j := range s.Environments {
-				e := &s.Environments[j]
-				c, ok := row.Cells[e.ID]
-				if !ok || c.Empty || e == base {
-					continue
-				}
-				if r, ok := c.Value.span().over(b.Value.span()); ok {
-					list = append(list, Ratio{t, row.At, e, base, r.mid, r.low, r.high})
-				}
+			if r, ok := c.Value.span().over(b.Value.span()); ok {
+				list = append(list, Ratio{t, row.At, e, base, r.mid, r.low, r.high})
 			}
 		}
 	}

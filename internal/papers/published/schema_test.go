@@ -28,7 +28,7 @@ func TestEveryStudyIsReadStrictlyAndFitsTheSchema(t *testing.T) {
 }
 
 func TestTheSchemaKnowsExactlyTheKeysThatAreRead(t *testing.T) {
-	schematest.Keys(t, schema, map[string]any{"": Study{}, "source": Source{}, "environment": Environment{}, "table": Table{}, "measure": Counterpart{},
+	schematest.Keys(t, schema, map[string]any{"": Study{}, "source": Source{}, "repeated": Repeated{}, "environment": Environment{}, "instead": Instead{}, "table": Table{}, "measure": Counterpart{},
 		"row": Row{}, "changes": Changes{}, "leftOut": LeftOut{}, "scores": Scores{}, "group": Group{}, "feature": Feature{},
 		"claim": Claim{}, "check": Check{}, "printed": Printed{}})
 }

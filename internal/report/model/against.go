@@ -1,7 +1,7 @@
 package model
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,19 +20,22 @@ type Against struct {
 	Rows       []AgainstRow
 	Absent     []string // environments of the study that the run does not have
 	Unmeasured []string // printed, with a counterpart in tare that this run did not measure
+	Gaps       []string // printed, and compared with no run, with the reason
 	Cautions   []string
 }
 
 // AgainstRow is one printed ratio with the measured one.
 type AgainstRow struct {
 	Workload, Metric, Level string
-	Environment             string // of the run
-	Name                    string // of the study
-	Place                   string
+	Environment             string  // of the run
+	Name                    string  // of the study
+	Table, Place            string  // of the study
 	Published               float64 // log ratio
 	Measured, Low, High     float64 // log ratios
 	Bounded                 bool    // Low and High are there
-	Levels                  int     // of the run that Measured is the mean of
+	Levels                  int     // of the run that Measured is taken of
+	Taken                   string  // mean, best, worst or widest, of several levels
+	Differs                 string  // what is not as it was printed: the technology, an option
 	Label                   string  // "tcg"
 }
 
@@ -64,51 +67,75 @@ func (r AgainstRow) Interval() string {
 // ComparePublished compares a run with everything that a study printed.
 func ComparePublished(in Input, s *published.Study) *Against {
 	a := &Against{Study: s}
-	pairs := counterparts(in, s)
-	var base string
-	for id, name := range pairs {
-		if name == in.Plan.Baseline {
-			base = id
-		}
-	}
-	a.Baseline = s.Name(base)
-	for _, e := range s.Environments {
-		if e.ID != base && pairs[e.ID] == "" {
-			a.Absent = append(a.Absent, e.Name)
-		}
-	}
-	gaps := map[*published.Table][]string{} // levels that the run does not have
-	begun := map[*published.Table]bool{}
-	var tables []*published.Table
-	for _, r := range s.RatiosOver(base) {
-		if len(r.Table.Measures) == 0 || pairs[r.Environment.ID] == "" {
-			continue
-		}
-		if !slices.Contains(tables, r.Table) {
-			tables = append(tables, r.Table)
-		}
-		row, caution, ok := in.counterpart(r, pairs[r.Environment.ID])
-		if !ok {
-			if level := r.Level.String(); !slices.Contains(gaps[r.Table], level) {
-				gaps[r.Table] = append(gaps[r.Table], level)
+	found := map[string]bool{} // environments of the study
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		pairs := in.pairings(s, t)
+		base := ""
+		for id, p := range pairs {
+			found[id] = true
+			if p.mine == in.Plan.Baseline {
+				base = id
 			}
-			continue
 		}
-		begun[r.Table] = true
-		a.Rows = append(a.Rows, row)
-		if caution = r.Table.Metric + ": " + caution; !strings.HasSuffix(caution, ": ") && !slices.Contains(a.Cautions, caution) {
-			a.Cautions = append(a.Cautions, caution)
+		if base != "" {
+			a.Baseline = s.Name(base)
+			a.compare(in, t, pairs, s.RatiosOf(t, base))
 		}
 	}
-	for _, t := range tables {
-		switch {
-		case !begun[t]:
-			a.Unmeasured = append(a.Unmeasured, t.Metric+" ("+t.Place+")")
-		case len(gaps[t]) > 0 && len(t.Rows) > 0:
-			a.Unmeasured = append(a.Unmeasured, t.Metric+" at "+strings.Join(gaps[t], ", at ")+" ("+t.Place+")")
+	for _, e := range s.Environments {
+		if !found[e.ID] {
+			a.Absent = append(a.Absent, strings.TrimSuffix(e.Name+": "+e.Gap, ": "))
 		}
 	}
 	return a
+}
+
+// compare adds the ratios of one table.
+func (a *Against) compare(in Input, t *published.Table, pairs map[string]pairing, printed []published.Ratio) {
+	var gaps []string // levels that the run does not have
+	begun, comparable := false, false
+	for _, r := range printed {
+		p, paired := pairs[r.Environment.ID]
+		if !paired || len(t.Measures) == 0 {
+			continue
+		}
+		comparable = true
+		row, caution, ok := in.counterpart(r, p.mine)
+		if !ok {
+			if level := r.Level.String(); !slices.Contains(gaps, level) {
+				gaps = append(gaps, level)
+			}
+			continue
+		}
+		begun = true
+		row.Differs = differing(r, p, pairs[r.Baseline.ID])
+		a.Rows = append(a.Rows, row)
+		if caution = t.Metric + ": " + caution; !strings.HasSuffix(caution, ": ") && !slices.Contains(a.Cautions, caution) {
+			a.Cautions = append(a.Cautions, caution)
+		}
+	}
+	at := t.Metric + " (" + t.Place + ")"
+	switch {
+	case begun && len(gaps) > 0 && len(t.Rows) > 0:
+		a.Unmeasured = append(a.Unmeasured, t.Metric+" at "+strings.Join(gaps, ", at ")+" ("+t.Place+")")
+	case begun:
+	case t.Gap != "":
+		a.Gaps = append(a.Gaps, at+": "+t.Gap)
+	case comparable:
+		a.Unmeasured = append(a.Unmeasured, at)
+	}
+}
+
+// differing says what of the two environments of a ratio differs from the printed ones.
+func differing(r published.Ratio, p, base pairing) string {
+	said := slices.Clone(p.differs)
+	for _, d := range base.differs {
+		if !slices.Contains(said, d) {
+			said = append(said, r.Baseline.Name+" "+d)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // counterpart is the first of what measures a table that the run has.
@@ -121,57 +148,10 @@ func (in Input) counterpart(r published.Ratio, environment string) (AgainstRow, 
 	return AgainstRow{}, "", false
 }
 
-// counterparts maps the study's environments to the run's by kind and options,
-// where several fit by name. What was imported has a name alone.
-func counterparts(in Input, s *published.Study) map[string]string {
-	pairs, taken := map[string]string{}, map[string]bool{}
-	for _, byName := range []bool{true, false} {
-		for _, e := range s.Environments {
-			if pairs[e.ID] != "" {
-				continue
-			}
-			for _, mine := range in.Plan.Environments {
-				named := strings.EqualFold(mine.Name, e.ID) || strings.EqualFold(mine.Name, e.Name)
-				same := named || !byName
-				if in.Manifest.Import == nil {
-					same = same && e.Kind != "" && fits(mine, e)
-				} else {
-					same = named
-				}
-				if same && !taken[mine.Name] && !in.Plan.Rung(mine.Name) {
-					pairs[e.ID], taken[mine.Name] = mine.Name, true
-					break
-				}
-			}
-		}
-	}
-	return pairs
-}
-
-// fits reports whether an environment of the run has the kind and the options of an
-// environment of the study.
-func fits(mine study.Environment, e published.Environment) bool {
-	options := map[string]any{}
-	_ = json.Unmarshal(mine.Options, &options) // kinds without options have none to compare
-	outer := ""
-	if mine.Inside != nil {
-		outer = mine.Inside.Kind
-	}
-	if mine.Kind != e.Kind || outer != e.Inside {
-		return false
-	}
-	for key, want := range e.With {
-		if fmt.Sprint(options[key]) != want {
-			return false
-		}
-	}
-	return true
-}
-
 // measured is the ratio of the run. A printed figure without a level is compared
-// with the mean over all levels of the run.
+// with all levels of the run, as the counterpart takes them.
 func (in Input) measured(m published.Counterpart, r published.Ratio, environment string) (AgainstRow, bool) {
-	row := AgainstRow{Environment: environment, Name: r.Environment.Name, Metric: m.Metric, Place: r.Table.Place, Published: math.Log(r.Value)}
+	row := AgainstRow{Environment: environment, Name: r.Environment.Name, Metric: m.Metric, Table: r.Table.ID, Place: r.Table.Place, Published: math.Log(r.Value)}
 	if !(r.Value > 0) {
 		return row, false
 	}
@@ -194,19 +174,45 @@ func (in Input) measured(m published.Counterpart, r published.Ratio, environment
 		}
 		return row, true
 	}
-	row.Level = fmt.Sprintf("mean of %d levels", len(found))
-	if all := in.levels(row.Workload, m); all > len(found) {
-		row.Level = fmt.Sprintf("mean of %d of %d levels", len(found), all)
-	}
-	values, bases := 0.0, 0.0
 	for _, c := range found {
-		if c.Workload != row.Workload {
+		if c.Workload == row.Workload {
+			continue
+		}
+		if m.Take == "" {
 			return row, false // ambiguous: two workloads fit
 		}
-		values, bases = values+c.Values.Median, bases+c.Base.Median
+		row.Workload = m.Workload
 	}
-	row.Measured = math.Log(values / bases)
-	return row, values > 0 && bases > 0
+	row.Taken = cmp.Or(m.Take, "mean")
+	row.Level = fmt.Sprintf("%s of %d levels", row.Taken, len(found))
+	if all := in.levels(found, m, r.Level); all > len(found) {
+		row.Level = fmt.Sprintf("%s of %d of %d levels", row.Taken, len(found), all)
+	}
+	var ok bool
+	row.Measured, ok = taken(row.Taken, found)
+	return row, ok
+}
+
+// taken is one ratio of several levels.
+func taken(how string, found []*verdict.Contrast) (ratio float64, ok bool) {
+	value, base := found[0].Values.Median, found[0].Base.Median
+	pick := func(a, b float64) float64 {
+		if (how == "best") == (found[0].Better == "lower") {
+			return min(a, b)
+		}
+		return max(a, b)
+	}
+	for _, c := range found[1:] {
+		switch {
+		case how == "mean":
+			value, base = value+c.Values.Median, base+c.Base.Median
+		case how != "widest":
+			value, base = pick(value, c.Values.Median), pick(base, c.Base.Median)
+		case math.Abs(math.Log(c.Values.Median/c.Base.Median)) > math.Abs(math.Log(value/base)):
+			value, base = c.Values.Median, c.Base.Median
+		}
+	}
+	return math.Log(value / base), value > 0 && base > 0
 }
 
 // alike reports whether a contrast has the workload, the parameters and the level
@@ -217,36 +223,52 @@ func (in Input) alike(c *verdict.Contrast, m published.Counterpart, at published
 			continue
 		}
 		for _, l := range w.Levels {
-			if l.Name != c.Level || !has(l, m.With) {
-				continue
+			if l.Name == c.Level {
+				return printedAt(w, l, m, at)
 			}
-			same := true
-			for name, want := range at {
-				if mine := m.Levels[name]; mine != "" {
-					name = mine
-				}
-				same = same && l.Parameters[name] == want
-			}
-			return same
 		}
 	}
 	return false
 }
 
-func has(l study.Level, parameters map[string]string) bool {
-	for name, want := range parameters {
+// printedAt reports whether a level has the parameters of a counterpart and the printed
+// ones.
+func printedAt(w study.Workload, l study.Level, m published.Counterpart, at published.Level) bool {
+	for name, want := range m.With {
 		if l.Parameters[name] != want {
+			return false
+		}
+	}
+	for name, want := range at {
+		if row, said := m.Rows[name]; said {
+			if row != want {
+				return false
+			}
+			continue
+		}
+		mine := cmp.Or(m.Levels[name], name)
+		has := l.Parameters[mine]
+		if mine == "instances" {
+			has = fmt.Sprint(max(l.Instances, 1))
+		}
+		if normal, err := w.Pack.Parameters[mine].Normalize(want); err == nil {
+			want = normal
+		}
+		if has != want {
 			return false
 		}
 	}
 	return true
 }
 
-// levels counts those of a workload that a printed mean is about.
-func (in Input) levels(workload string, m published.Counterpart) (n int) {
+// levels counts those of the workloads that a printed figure is about.
+func (in Input) levels(found []*verdict.Contrast, m published.Counterpart, at published.Level) (n int) {
 	for _, w := range in.Plan.Workloads {
+		if !slices.ContainsFunc(found, func(c *verdict.Contrast) bool { return c.Workload == w.Name }) {
+			continue
+		}
 		for _, l := range w.Levels {
-			if w.Name == workload && has(l, m.With) {
+			if printedAt(w, l, m, at) {
 				n++
 			}
 		}
@@ -279,14 +301,24 @@ func (v *Report) AgainstName(r AgainstRow) string {
 // AgainstRemarks stand below the rows.
 func (v *Report) AgainstRemarks() []string {
 	remarks := slices.Clone(v.Against.Cautions)
-	if slices.ContainsFunc(v.Against.Rows, func(r AgainstRow) bool { return r.Levels > 1 }) {
-		remarks = append(remarks, "a mean over levels is the ratio of the mean medians; it has no interval")
+	for _, how := range []struct{ taken, remark string }{
+		{"mean", "a mean over levels is the ratio of the mean medians; it has no interval"},
+		{"best", "the best of several levels is the best median of each environment; it has no interval"},
+		{"worst", "the worst of several levels is the worst median of each environment; it has no interval"},
+		{"widest", "the widest of several levels is the ratio that is furthest from no change; it has no interval"},
+	} {
+		if slices.ContainsFunc(v.Against.Rows, func(r AgainstRow) bool { return r.Levels > 1 && r.Taken == how.taken }) {
+			remarks = append(remarks, how.remark)
+		}
 	}
 	if a := v.Against.Absent; len(a) > 0 {
-		remarks = append(remarks, "environments not in this run: "+strings.Join(a, ", "))
+		remarks = append(remarks, "environments not in this run: "+strings.Join(a, "; "))
 	}
 	if u := v.Against.Unmeasured; len(u) > 0 {
 		remarks = append(remarks, "not measured in this run: "+strings.Join(u, "; "))
+	}
+	if g := v.Against.Gaps; len(g) > 0 {
+		remarks = append(remarks, "compared with no run: "+strings.Join(g, "; "))
 	}
 	return remarks
 }

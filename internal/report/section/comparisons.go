@@ -224,10 +224,10 @@ func against(v *model.Report, _ Options) Section {
 	}
 	p := Part{Lead: plain(v.Against.Study.Source.Title + ". " + v.AgainstLead()), Notes: plains(v.AgainstRemarks())}
 	if len(v.Against.Rows) > 0 {
-		p.Table = &Table{About: "Published and measured ratios", Columns: []Column{group("workload"), group("metric"), group("source"), key("environment"), number("published"), number("measured"), ends("interval").say("%s,"), column("compared").say("%s")}}
+		p.Table = &Table{About: "Published and measured ratios", Columns: []Column{group("workload"), group("metric"), group("source"), key("environment"), number("published"), number("measured"), ends("interval").say("%s,"), column("compared").say("%s"), column("differs").say("%s")}}
 	}
 	for _, r := range v.Against.Rows {
-		p.Table.Rows = append(p.Table.Rows, Line(model.LevelTitle(r.Workload, r.Level), r.Metric, r.Place, v.AgainstName(r), verdict.Change(r.Published), verdict.Change(r.Measured), r.Interval(), r.Compared()))
+		p.Table.Rows = append(p.Table.Rows, Line(model.LevelTitle(r.Workload, r.Level), r.Metric, r.Place, v.AgainstName(r), verdict.Change(r.Published), verdict.Change(r.Measured), r.Interval(), r.Compared(), r.Differs))
 	}
 	return Section{ID: "against", Title: "Compared with " + v.Against.Study.Study, Parts: []Part{p}}
 }
