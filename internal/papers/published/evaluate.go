@@ -119,7 +119,12 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 			if err != nil && len(of.At) == 0 && len(of.rows) != 1 {
 				continue
 			}
-			found, ok := relate(a.span, failing.Must(b, err).span)
+			failing.Must(b, err)
+			if s.again != nil {
+				mine = append(mine, s.comparedAgain(c, t, claimed, of, a, to, other, b))
+				continue
+			}
+			found, ok := relate(a.span, b.span)
 			if !ok {
 				failing.With("%s over %s has no bound", a.text, b.text)
 			}
@@ -132,7 +137,7 @@ func (s *Study) compared(c *Check, t target, claimed string, relate func(a, b sp
 		if len(mine) == 0 {
 			failing.With("no row has the values of both %q and %q", of.Environment, to.Environment)
 		}
-		if strings.HasSuffix(c.wording(), "up to") {
+		if strings.HasSuffix(c.wording(), "up to") && s.again == nil {
 			mine = farthest(mine, spans, t.from < 0)
 		}
 		findings = append(findings, mine...)

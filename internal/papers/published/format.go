@@ -2,8 +2,9 @@
 // scores and claims, each claim with a check that is recomputed from the printed
 // figures.
 //
-// It must not know runs: a report that compares a run with a study uses Ratios. It
-// checks the arithmetic of a study and nothing else.
+// It must not know runs: a report that compares a run with a study uses Ratios, and
+// Replicate asks an Again for what was measured. It checks the arithmetic of a study, and
+// its claims by such figures, and nothing else.
 package published
 
 // Study is one publication. File: published/NAME.yaml.
@@ -18,6 +19,8 @@ type Study struct {
 	Claims       []Claim       `yaml:"claims" json:"claims"`
 	LeftOut      []LeftOut     `yaml:"left_out" json:"left_out,omitempty"`
 	Notes        []string      `yaml:"notes" json:"notes,omitempty"`
+
+	again Again // nil where the printed figures are meant
 }
 
 // Repeated is a built-in study of tare that measures this one again.

@@ -15,7 +15,8 @@ func (s *Study) tableByID(id string) *Table {
 	return lists.Find(s.Tables, func(t *Table) bool { return t.ID == id })
 }
 
-func (s *Study) environmentByID(id string) *Environment {
+// Environment is the one with an ID; nil where there is none.
+func (s *Study) Environment(id string) *Environment {
 	return lists.Find(s.Environments, func(e *Environment) bool { return e.ID == id })
 }
 
@@ -26,7 +27,7 @@ func (s *Study) ids() []string {
 
 // Name is the study's own name of an environment.
 func (s *Study) Name(id string) string {
-	if e := s.environmentByID(id); e != nil && e.Name != "" {
+	if e := s.Environment(id); e != nil && e.Name != "" {
 		return e.Name
 	}
 	return id
@@ -56,6 +57,7 @@ type sheet struct {
 	title, unit, better string
 	place               string
 	rows                []Row
+	table               *Table // nil for scores
 }
 
 func (s *Study) sheet(table, score string) *sheet {
@@ -75,7 +77,7 @@ func (s *Study) sheet(table, score string) *sheet {
 	if t.Statistic != "" && !strings.Contains(title, t.Statistic) {
 		title = t.Statistic + " " + title
 	}
-	return &sheet{title, t.Unit, t.Better, t.Place, t.rows()}
+	return &sheet{title, t.Unit, t.Better, t.Place, t.rows(), t}
 }
 
 func (s *Study) scoreSheet(id string) *sheet {
@@ -84,12 +86,12 @@ func (s *Study) scoreSheet(id string) *sheet {
 		for _, g := range s.Scores.Groups {
 			known = append(known, g.ID)
 			if g.ID == id {
-				return &sheet{"sum of " + g.Name, "points", "higher", g.Place, scoreRows(g.Sums)}
+				return &sheet{"sum of " + g.Name, "points", "higher", g.Place, scoreRows(g.Sums), nil}
 			}
 			for _, f := range g.Features {
 				known = append(known, f.ID)
 				if f.ID == id {
-					return &sheet{"score of " + f.Name, "points", "higher", g.Place, scoreRows(f.Scores)}
+					return &sheet{"score of " + f.Name, "points", "higher", g.Place, scoreRows(f.Scores), nil}
 				}
 			}
 		}
@@ -173,6 +175,7 @@ type located struct {
 	Operand
 	sheet *sheet
 	rows  []Row
+	again Again
 }
 
 func (s *Study) locate(c *Check, o Operand) located {
@@ -183,11 +186,11 @@ func (s *Study) locate(c *Check, o Operand) located {
 	if o.At == nil {
 		o.At = c.At
 	}
-	if o.Environment != "" && s.environmentByID(o.Environment) == nil {
+	if o.Environment != "" && s.Environment(o.Environment) == nil {
 		unknown("environment", o.Environment, s.ids())
 	}
 	t := s.sheet(o.Table, o.Score)
-	return located{o, t, t.at(o.At)}
+	return located{o, t, t.at(o.At), s.again}
 }
 
 // all locates every operand of `of`.
@@ -205,6 +208,10 @@ func (s *Study) all(c *Check) []located {
 }
 
 func (l located) figure(row Row) (figure, error) {
+	if l.again != nil {
+		text, err := l.again.Figure(l.spot(row))
+		return figure{text: text}, err
+	}
 	return row.figure(l.Environment, l.Statistic, l.sheet.unit == "points")
 }
 
@@ -223,6 +230,10 @@ func (l located) points() (points []point) {
 		} else if len(l.At) > 0 || len(l.rows) == 1 {
 			failing.With("%w (%s)", err, l.sheet.place)
 		}
+	}
+	if len(points) == 0 && l.again != nil {
+		_, err := l.figure(l.rows[0])
+		failing.With("%w", err)
 	}
 	if len(points) == 0 {
 		failing.With("%[2]s has no value for %[1]q", l.Environment, l.sheet.place)

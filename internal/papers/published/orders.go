@@ -35,6 +35,14 @@ func related(a span, relation string, b span) Outcome {
 	return Fails
 }
 
+// related compares two figures, with what speaks against the relation.
+func (s *Study) related(a located, at Row, x figure, relation string, b located, other Row, y figure) (Outcome, string) {
+	if s.again != nil {
+		return s.relatedAgain(a.spot(at), relation, b.spot(other))
+	}
+	return related(x.span, relation, y.span), s.gap(a, x, b, y)
+}
+
 // comparison is a finding about figures of which each is related to another one.
 type comparison struct {
 	Finding
@@ -71,7 +79,7 @@ func (s *Study) order(c *Check) (findings []Finding) {
 		finding, err := s.chained(chain, words, row)
 		if err == nil {
 			findings = append(findings, finding)
-		} else if len(c.At) > 0 || len(chain[0].rows) == 1 {
+		} else if len(c.At) > 0 || len(chain[0].rows) == 1 || s.again != nil && len(findings) == 0 && row.At.String() == chain[0].rows[len(chain[0].rows)-1].At.String() {
 			failing.Must(finding, err)
 		}
 	}
@@ -95,7 +103,7 @@ func (s *Study) chained(chain []located, words []string, row Row) (Finding, erro
 		}
 		c.shown = append(c.shown, l.shown(s, now))
 		if i > 0 {
-			c.add(related(before.span, words[2*i-1], now.span), s.gap(chain[i-1], before, l, now))
+			c.add(s.related(chain[i-1], row, before, words[2*i-1], l, row, now))
 		}
 		before = now
 	}
@@ -135,7 +143,9 @@ func (s *Study) extreme(c *Check) []Finding {
 			theirs, err := l.figure(p.row)
 			if err == nil {
 				all.shown = append(all.shown, l.shown(s, theirs))
-				all.add(related(p.span, relation, theirs.span), s.gap(of, p.figure, l, theirs))
+				all.add(s.related(of, p.row, p.figure, relation, l, p.row, theirs))
+			} else if s.again != nil {
+				all.add(CannotBeAsked, err.Error())
 			} else if len(c.Among) > 0 || l.Statistic == "" {
 				failing.Must(theirs, err)
 			}
@@ -178,7 +188,7 @@ func (s *Study) others(among []string, row Row, but string) []string {
 		}
 	}
 	for _, a := range among {
-		if s.environmentByID(a) == nil {
+		if s.Environment(a) == nil {
 			list = append(list, a) // is reported as a figure that is not there
 		}
 	}
@@ -218,7 +228,8 @@ func (s *Study) trend(c *Check) (findings []Finding) {
 			}
 			if before >= 0 && before != i {
 				a := points[before]
-				f.add(related(a.span, relation, b.span), fmt.Sprintf("%s at %s, %s at %s", a.text, a.row.At, b.text, b.row.At))
+				outcome, _ := s.related(of, a.row, a.figure, relation, of, b.row, b.figure)
+				f.add(outcome, fmt.Sprintf("%s at %s, %s at %s", a.text, a.row.At, b.text, b.row.At))
 			}
 		}
 		first, last := points[0], points[len(points)-1]

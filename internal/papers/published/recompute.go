@@ -94,7 +94,7 @@ func (s *Study) printedChanges() []Finding {
 }
 
 func (s *Study) printedChange(t *Table, row Row, id string, printed Number) Finding {
-	l := located{Operand{Environment: id}, &sheet{t.Metric, t.Unit, t.Better, t.Place, nil}, nil}
+	l := located{Operand{Environment: id}, &sheet{t.Metric, t.Unit, t.Better, t.Place, nil, t}, nil, nil}
 	figures := fmt.Sprintf("%s %s, %s %s", s.Name(id), row.Cells[id].Value, s.Name(t.Changes.Over), row.Cells[t.Changes.Over].Value)
 	found, ok := row.Cells[id].Value.span().over(row.Cells[t.Changes.Over].Value.span())
 	if !ok {
@@ -188,7 +188,7 @@ func (s *Study) RatiosOver(baseline string) (list []Ratio) {
 
 // RatiosOf are those of one table.
 func (s *Study) RatiosOf(t *Table, baseline string) (list []Ratio) {
-	base := s.environmentByID(baseline)
+	base := s.Environment(baseline)
 	if base == nil {
 		return nil
 	}

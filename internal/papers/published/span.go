@@ -49,7 +49,7 @@ const (
 
 // worse is the outcome of two that are both needed.
 func worse(a, b Outcome) Outcome {
-	rank := map[Outcome]int{Holds: 0, WithinRounding: 1, NotChecked: 2, Fails: 3}
+	rank := map[Outcome]int{Holds: 0, HoldsHere: 0, WithinRounding: 1, Undecided: 1, NotChecked: 2, CannotBeAsked: 2, Fails: 3, FailsHere: 3}
 	if rank[b] > rank[a] {
 		return b
 	}
