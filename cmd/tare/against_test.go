@@ -60,7 +60,7 @@ func TestEveryPrintedTableHasACounterpartInABuiltInStudyOrAReasonWhyNot(t *testi
 		for _, again := range source.Studies {
 			repeated[again.Study] = true
 			in := measuredInFull(t, again.Study)
-			against := model.ComparePublished(in, source)
+			against := model.ComparePublished(source, in)
 			for _, row := range against.Rows {
 				covered[row.Table] = true
 			}
@@ -114,7 +114,7 @@ func TestWhatDiffersFromThePrintedTechnologyIsSaidBesideEachRatio(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := model.ComparePublished(measuredInFull(t, test.study), source).Rows
+		rows := model.ComparePublished(source, measuredInFull(t, test.study)).Rows
 		i := slices.IndexFunc(rows, func(r model.AgainstRow) bool { return r.Table == test.table && r.Environment == test.environment })
 		if i < 0 {
 			t.Errorf("%s: %s is not compared in %s: %+v", test.study, test.table, test.environment, rows)
@@ -144,7 +144,7 @@ claims: []
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := model.ComparePublished(in, source).Rows
+		rows := model.ComparePublished(source, in).Rows
 		if len(rows) != 1 || math.Abs(math.Exp(rows[0].Measured)-want) > 1e-9 || rows[0].Bounded || rows[0].Level != take+" of 2 levels" {
 			t.Errorf("%s: %+v, want %v", take, rows, want)
 		}

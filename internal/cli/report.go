@@ -70,7 +70,7 @@ bytes.`,
 				if err != nil {
 					return badInput("%w", err)
 				}
-				in.Against = model.ComparePublished(in, study)
+				in.Against = model.ComparePublished(study, in)
 			}
 			for _, f := range formats {
 				if err := writeFormat(app, in, f, out, model.Options{All: all}, len(formats) > 1); err != nil {

@@ -12,7 +12,7 @@ import (
 	"tare/internal/verdict"
 )
 
-// Against compares a run with a published study: ratios to the baseline only,
+// Against compares one run or several with a published study: ratios to the baseline only,
 // since the hardware differs.
 type Against struct {
 	Study      *published.Study
@@ -22,6 +22,7 @@ type Against struct {
 	Unmeasured []string // printed, with a counterpart in tare that this run did not measure
 	Gaps       []string // printed, and compared with no run, with the reason
 	Cautions   []string
+	Claims     []published.ClaimResult // judged by this run
 }
 
 // AgainstRow is one printed ratio with the measured one.
@@ -37,6 +38,7 @@ type AgainstRow struct {
 	Taken                   string  // mean, best, worst or widest, of several levels
 	Differs                 string  // what is not as it was printed: the technology, an option
 	Label                   string  // "tcg"
+	Unit                    string
 }
 
 // Compared describes the measured ratio relative to the printed one.
@@ -64,24 +66,39 @@ func (r AgainstRow) Interval() string {
 	return "[" + strings.Join(verdict.Changes(r.Low, r.High), ", ") + "]"
 }
 
-// ComparePublished compares a run with everything that a study printed.
-func ComparePublished(in Input, s *published.Study) *Against {
-	a := &Against{Study: s}
-	found := map[string]bool{} // environments of the study
-	for i := range s.Tables {
-		t := &s.Tables[i]
-		pairs := in.pairings(s, t)
-		base := ""
-		for id, p := range pairs {
-			found[id] = true
-			if p.mine == in.Plan.Baseline {
-				base = id
+// ComparePublished compares runs with everything that a study printed: a ratio with the
+// first run that measured it.
+func ComparePublished(s *published.Study, runs ...Input) *Against {
+	a := &Against{Study: s, Claims: Claims(s, runs...)}
+	found, measured := map[string]bool{}, map[string]bool{} // environments and ratios of the study
+	for n, in := range runs {
+		one := &Against{Study: s}
+		for i := range s.Tables {
+			t := &s.Tables[i]
+			pairs := in.pairings(s, t)
+			base := ""
+			for id, p := range pairs {
+				found[id] = true
+				if p.mine == in.Plan.Baseline {
+					base = id
+				}
+			}
+			if base != "" {
+				a.Baseline = s.Name(base)
+				one.compare(in, t, pairs, s.RatiosOf(t, base))
 			}
 		}
-		if base != "" {
-			a.Baseline = s.Name(base)
-			a.compare(in, t, pairs, s.RatiosOf(t, base))
+		for _, r := range one.Rows {
+			if key := fmt.Sprint(r.Table, r.Level, r.Name, r.Published); !measured[key] {
+				measured[key] = true
+				a.Rows = append(a.Rows, r)
+			}
 		}
+		elsewhere := func(text string) bool { return n > 0 && !slices.Contains(a.Unmeasured, text) }
+		one.Unmeasured = slices.DeleteFunc(one.Unmeasured, elsewhere)
+		said := func(text string) bool { return slices.Contains(a.Cautions, text) }
+		a.Unmeasured, a.Gaps = one.Unmeasured, one.Gaps
+		a.Cautions = append(a.Cautions, slices.DeleteFunc(one.Cautions, said)...)
 	}
 	for _, e := range s.Environments {
 		if !found[e.ID] {
@@ -165,7 +182,7 @@ func (in Input) measured(m published.Counterpart, r published.Ratio, environment
 	if len(found) == 0 {
 		return row, false
 	}
-	row.Workload, row.Level, row.Label, row.Levels = found[0].Workload, found[0].Level, found[0].Label, len(found)
+	row.Workload, row.Level, row.Label, row.Unit, row.Levels = found[0].Workload, found[0].Level, found[0].Label, found[0].Unit, len(found)
 	if len(found) == 1 {
 		c := found[0]
 		if row.Measured = PointEstimate(c); c.IntervalN > 0 {

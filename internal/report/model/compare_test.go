@@ -44,13 +44,13 @@ func TestImportedEnvironmentsAreMatchedByName(t *testing.T) {
 	for i := range in.Plan.Environments {
 		in.Plan.Environments[i].Kind = in.Plan.Environments[i].Name
 	}
-	if a := model.ComparePublished(in, in.Against.Study); len(a.Rows) != 0 || a.Baseline != "" {
+	if a := model.ComparePublished(in.Against.Study, in); len(a.Rows) != 0 || a.Baseline != "" {
 		t.Errorf("native is not called Metal, and yet: %+v", a)
 	}
 	study := *in.Against.Study
 	study.Environments = slices.Clone(study.Environments)
 	study.Environments[0].Name = "Native"
-	if a := model.ComparePublished(in, &study); len(a.Rows) != 3 { // docker in three tables; vm is not called KVM
+	if a := model.ComparePublished(&study, in); len(a.Rows) != 3 { // docker in three tables; vm is not called KVM
 		t.Errorf("%+v", a.Rows)
 	}
 }
@@ -62,7 +62,7 @@ func TestARunWithAnotherBaselineSaysThatNothingCompares(t *testing.T) {
 			in.Plan.Environments[i].Kind = "podman"
 		}
 	}
-	in.Against = model.ComparePublished(in, in.Against.Study)
+	in.Against = model.ComparePublished(in.Against.Study, in)
 	if lead := model.New(in).AgainstLead(); len(in.Against.Rows) != 0 || !strings.Contains(lead, "so there is nothing to compare") {
 		t.Errorf("%d rows; the report says: %s", len(in.Against.Rows), lead)
 	}

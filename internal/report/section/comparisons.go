@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/papers/published"
 	"tare/internal/report/model"
 	"tare/internal/stats"
 	"tare/internal/verdict"
@@ -216,6 +217,19 @@ func starts(v *model.Report, o Options) Section {
 	}
 	s.Parts = []Part{{Chart: "phases", Table: t}}
 	return s
+}
+
+// claims are those of a published study, judged by the run.
+func claims(v *model.Report, _ Options) Section {
+	if v.Against == nil || len(v.Against.Claims) == 0 {
+		return Section{}
+	}
+	t := &Table{About: "Claims of the study, judged by this run", Lines: true, Columns: []Column{key("claim"), column("source"), column("claimed").say("claimed: %s"), column("here"), column("verdict")}}
+	for _, l := range v.Against.ClaimLines() {
+		t.Rows = append(t.Rows, Line(l.Says, l.Place, l.Claimed, l.Here, string(l.Outcome)))
+	}
+	lead := published.Summed(v.Against.Claims) + ". A claim about a size holds where its direction does; what differs by less than the margin is no difference. Each interval is " + v.Plan.Design.Confidence.String() + " for its figure; of several figures all must hold."
+	return Section{ID: "claims", Title: "Claims of " + v.Against.Study.Study, Nav: "Claims", Parts: []Part{{Lead: plain(lead), Table: t}}}
 }
 
 func against(v *model.Report, _ Options) Section {

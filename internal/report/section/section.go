@@ -44,6 +44,7 @@ const (
 	Score   Excerpt = "score"   // the score sheet
 	Columns Excerpt = "columns" // what a short table is without
 	Paper   Excerpt = "paper"   // the tables of a paper
+	Claims  Excerpt = "claims"  // a published study measured again
 )
 
 // sections are all of them in their order, with the excerpts that have them. One without
@@ -57,7 +58,8 @@ var sections = []struct {
 	{parities, Beside, []Excerpt{Why}},
 	{kernel, Beside, []Excerpt{Why}},
 	{scores, Beside, []Excerpt{Score}},
-	{against, Beside, nil},
+	{claims, Beside, []Excerpt{Claims}},
+	{against, Beside, []Excerpt{Claims}},
 	{nodes, Beside, nil},
 	{imported, Beside, nil},
 	{costs, Beside, nil},

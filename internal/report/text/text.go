@@ -38,6 +38,13 @@ func WriteScore(w io.Writer, in model.Input, o model.Options) error {
 	return t.to(w)
 }
 
+// WriteClaims writes the claims of a published study, judged by a run.
+func WriteClaims(w io.Writer, in model.Input, o model.Options) error {
+	t := newTerminal(o)
+	t.sections(model.New(in), section.Claims)
+	return t.to(w)
+}
+
 // WriteWhy writes the attribution of a run over a ladder, and what the kernel counted
 // at both ends.
 func WriteWhy(w io.Writer, in model.Input, o model.Options) error {

@@ -17,6 +17,6 @@ func Beside() model.Input {
 		panic(err)
 	}
 	in := Quick()
-	in.Against = model.ComparePublished(in, s)
+	in.Against = model.ComparePublished(s, in)
 	return in
 }

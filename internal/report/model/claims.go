@@ -1,0 +1,161 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/internal/environment"
+	"tare/internal/papers/published"
+	"tare/internal/verdict"
+)
+
+// Claims judges the claims of a study by what runs measured; the first that measured a
+// figure is asked.
+func Claims(s *published.Study, runs ...Input) []published.ClaimResult {
+	return s.Replicate(&again{s, runs, map[overKey]Input{}})
+}
+
+// again answers what runs measured of printed figures.
+type again struct {
+	study *published.Study
+	runs  []Input
+	over  map[overKey]Input
+}
+
+// overKey names the contrasts of a run with a baseline, or the values of an environment.
+type overKey struct {
+	run         int
+	environment string
+	values      bool
+}
+
+// Margin is that of the first run.
+func (a *again) Margin() float64 { return float64(a.runs[0].Plan.Design.Margin) }
+
+// measuredIn is a figure in a run: the environment, and its value.
+type measuredIn struct {
+	run   int
+	mine  string
+	value AgainstRow // the logarithm of the value
+}
+
+func (a *again) in(run int, environment string, values bool) Input {
+	key := overKey{run, environment, values}
+	in, known := a.over[key]
+	if known {
+		return in
+	}
+	in = a.runs[run]
+	switch {
+	case values:
+		in.Contrasts = verdict.Values(environment, in.Plan, in.Trials, in.Manifest)
+	case environment != in.Plan.Baseline:
+		in.Contrasts = verdict.With(environment, in.Plan, in.Trials, in.Manifest)
+	}
+	a.over[key] = in
+	return in
+}
+
+func (a *again) find(at published.Spot) (found measuredIn, err error) {
+	e := a.study.Environment(at.Environment)
+	if len(at.Table.Measures) == 0 {
+		reason := at.Table.Gap
+		if reason == "" {
+			reason = "tare measures nothing of the kind"
+		}
+		return found, errors.New(at.Table.Metric + ": " + reason)
+	}
+	err = fmt.Errorf("%s is not in the run", e.Name)
+	if e.Gap != "" {
+		err = errors.New(e.Name + ": " + e.Gap)
+	}
+	for i, in := range a.runs {
+		p, paired := in.pairings(a.study, at.Table)[at.Environment]
+		if !paired {
+			continue
+		}
+		err = fmt.Errorf("%s was not measured%s", at.Table.Metric, strings.TrimSuffix(" at "+at.At.String(), " at "))
+		row, _, ok := a.in(i, p.mine, true).counterpart(published.Ratio{Table: at.Table, Level: at.At, Environment: e, Value: 1}, p.mine)
+		switch {
+		case !ok:
+		case environment.Emulated(row.Label):
+			return found, fmt.Errorf("%s ran under software emulation here, which does not answer for hardware", e.Name)
+		default:
+			return measuredIn{i, p.mine, row}, nil
+		}
+	}
+	return found, err
+}
+
+// Figure is the value in the run.
+func (a *again) Figure(at published.Spot) (string, error) {
+	found, err := a.find(at)
+	if err != nil {
+		return "", err
+	}
+	return ShortFigure(math.Exp(found.value.Measured), found.value.Unit), nil
+}
+
+// Ratio is paired by blocks where both were measured at the same level; otherwise it is
+// that of two values.
+func (a *again) Ratio(of, to published.Spot) (m published.Measured, err error) {
+	x, err := a.find(of)
+	y, err2 := a.find(to)
+	if err := errors.Join(err, err2); err != nil {
+		return m, err
+	}
+	row := AgainstRow{Measured: x.value.Measured - y.value.Measured, Low: x.value.Low - y.value.High, High: x.value.High - y.value.Low, Bounded: x.value.Bounded && y.value.Bounded}
+	if of.Table == to.Table && of.At.String() == to.At.String() && x.run == y.run {
+		paired, _, ok := a.in(x.run, y.mine, false).counterpart(published.Ratio{Table: of.Table, Level: of.At, Environment: a.study.Environment(of.Environment), Value: 1}, x.mine)
+		if ok {
+			row = paired
+		}
+	}
+	switch {
+	case row.Levels > 1:
+		return m, fmt.Errorf("%s is the %s of %d levels here, which has no interval", of.Table.Metric, row.Taken, row.Levels)
+	case !row.Bounded:
+		return m, fmt.Errorf("too few blocks for an interval of %s", of.Table.Metric)
+	}
+	return published.Measured{Low: math.Exp(row.Low), Ratio: math.Exp(row.Measured), High: math.Exp(row.High), Text: verdict.Change(row.Measured) + " " + row.Interval()}, nil
+}
+
+// ClaimLine is a claim in a line: what decides it, of all that was found about it.
+type ClaimLine struct {
+	Says, Place string
+	Claimed     string
+	Here        string
+	Outcome     published.Outcome
+}
+
+// ClaimLines are the claims of the study in its order.
+func (a *Against) ClaimLines() (lines []ClaimLine) {
+	for _, c := range a.Claims {
+		line := ClaimLine{Says: c.Says, Place: c.Place, Outcome: c.Outcome}
+		count := map[published.Outcome]int{}
+		for _, f := range c.Findings {
+			if count[f.Outcome]++; f.Outcome != c.Outcome || count[f.Outcome] > 1 {
+				continue
+			}
+			parts := []string{f.Found, f.Off, f.Reason}
+			if f.Found != "" && f.Where != "" {
+				parts[0] = f.Found + " (" + f.Where + ")"
+			}
+			line.Claimed = f.Claimed
+			line.Here = strings.Join(slices.DeleteFunc(parts, func(text string) bool { return text == "" }), "; ")
+		}
+		if len(count) > 1 {
+			var all []string
+			for _, o := range slices.Sorted(maps.Keys(count)) {
+				all = append(all, fmt.Sprintf("%d %s", count[o], o))
+			}
+			line.Here += "; of " + Counted(len(c.Findings), "figure", "figures") + " " + strings.Join(all, ", ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
