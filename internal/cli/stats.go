@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,10 +8,12 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tare/internal/base/bounded"
 	"tare/internal/base/quantity"
 	"tare/internal/base/term"
+	"tare/internal/papers/table"
 	"tare/internal/study"
 	"tare/internal/verdict"
 	"tare/internal/verdict/sheet"
@@ -20,26 +21,39 @@ import (
 
 func newStatsCommand(app *App) *cobra.Command {
 	var o sheet.Options
+	var columns table.Columns
 	var margin string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "stats FILE.csv --baseline NAME",
-		Short: "Compare values from a CSV file by the procedure of a run",
+		Use:   "stats FILE... --baseline NAME",
+		Short: "Compare values from tables by the procedure of a run",
 		Long: `Compare existing values by the procedure that tare run uses.
 
-FILE has comma-separated values, - is stdin. The first line names the columns:
-environment and value are required. block is recommended: values of one block were
-measured close together in time. workload, metric and level are optional, and each
-combination is compared separately. With round, the samples of a block that have
-the same round are compared with each other.
+FILE is a table, or a file of hyperfine (--export-json), go test -bench, Google
+Benchmark, Criterion, the Phoronix Test Suite or a range query of Prometheus, which
+are known by their content; - is stdin.
+
+The first line of a table names the columns: environment and value are required.
+block is recommended: values of one block were measured close together in time.
+workload, metric and level are optional, and each combination is compared
+separately. With round, the samples of a block that have the same round are compared
+with each other. Flags say which columns are meant if they have other names. A table
+with a column for each environment is --value native,docker --block row.
+
+Of several files each is an environment, unless a column says it.
 
 Without blocks there is no verdict, only a description of the samples.
 
 --json prints natural-log ratios (estimate, low, high) and ratios, environment over
 baseline; null is an unbounded end of an interval.`,
 		Example: `  tare stats times.csv --baseline native
-  tare stats rates.csv --baseline native --better higher --margin 1% --json`,
-		Args: cobra.ExactArgs(1),
+  tare stats rates.csv --baseline native --better higher --margin 1% --json
+  tare stats runs.csv --block run --environment runtime --value ms \
+      --baseline runc
+  tare stats wide.csv --value native,docker,gvisor --block row --baseline native
+  tare stats hyperfine.json --baseline native
+  tare stats old.txt new.txt --baseline old`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if o.Baseline == "" {
@@ -51,10 +65,14 @@ baseline; null is an unbounded end of an interval.`,
 			if o.Margin <= 0 || o.Margin >= 1 {
 				return badInput("--margin: %s is not between 0%% and 100%%", o.Margin)
 			}
-			if o.Better != "lower" && o.Better != "higher" {
+			if o.Better != "lower" && o.Better != "higher" && cmd.Flags().Changed("better") {
 				return badInput("--better: %q is neither lower nor higher", o.Better)
 			}
-			s, err := readSheet(app, args[0])
+			files, err := filesNamed(app, args)
+			var s *sheet.Sheet
+			if err == nil {
+				s, err = sheet.Read(files, columns)
+			}
 			if err != nil {
 				return badInput("%w", err)
 			}
@@ -72,22 +90,44 @@ baseline; null is an unbounded end of an interval.`,
 	cmd.Flags().StringVar(&o.Baseline, "baseline", "", "`environment` that the others are compared with")
 	cmd.Flags().StringVar(&margin, "margin", study.DefaultMargin.String(), "differences within this `share` count as equivalent")
 	cmd.Flags().BoolVar(&o.Budget, "budget", false, "the time was fixed in advance: analyses after a quarter and half of the blocks, and of all of them")
-	cmd.Flags().StringVar(&o.Better, "better", "lower", "`direction` that is better: lower or higher")
+	cmd.Flags().StringVar(&o.Better, "better", "", "`direction` that is better, lower or higher (default: what the file says, or lower)")
+	columnFlags(cmd.Flags(), &columns)
+	cmd.Flags().StringVar(&columns.Environment, "environment", "", "`column` of the environments; \"file\" is the file's name, \"column\" that of the column with the value")
+	cmd.Flags().StringVar(&columns.Workload, "workload", "", "`column` of the workloads")
+	cmd.Flags().StringSliceVar(&columns.Level, "level", nil, "`columns` of the levels")
+	cmd.Flags().StringVar(&columns.Round, "round", "", "`column` of the rounds")
 	cmd.Flags().BoolVar(&o.Fixed, "blocks-fixed", false, "the number of blocks was fixed in advance: analyse all of them once")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	cmd.MarkFlagsMutuallyExclusive("budget", "blocks-fixed")
 	return cmd
 }
 
-func readSheet(app *App, name string) (*sheet.Sheet, error) {
-	if name == "-" {
-		return sheet.Read(app.Stdin, "standard input")
+// filesNamed reads files whole; - is standard input.
+func filesNamed(app *App, names []string) (files []table.File, err error) {
+	for _, name := range names {
+		var data []byte
+		if name == "-" {
+			name = "standard input"
+			data, err = bounded.ReadAll(app.Stdin, bounded.Output)
+		} else {
+			data, err = bounded.ReadFile(name, bounded.Output)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, bounded.Cause(err))
+		}
+		files = append(files, table.File{Name: name, Data: data})
 	}
-	table, err := bounded.ReadFile(name, bounded.Output)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, bounded.Cause(err))
-	}
-	return sheet.Read(bytes.NewReader(table), name)
+	return files, nil
+}
+
+// columnFlags are the flags that say what the columns of a table are.
+func columnFlags(flags *pflag.FlagSet, c *table.Columns) {
+	flags.StringVar(&c.Block, "block", "", "`column` of the blocks: values of one were measured close together; \"row\" is the number of the row")
+	flags.StringSliceVar(&c.Values, "value", nil, "`columns` with the values, also as patterns: ms, or run*; several if the table is wide")
+	flags.StringVar(&c.Metric, "metric-column", "", "`column` with the name of the metric")
+	flags.StringVar(&c.Separator, "separator", "", "`character` between fields, tab or space (default: found)")
+	flags.BoolVar(&c.NoHeader, "no-header", false, "the first line has values; columns are called 1, 2, 3")
+	flags.BoolVar(&c.DecimalComma, "decimal-comma", false, "numbers are written like 12,5")
 }
 
 // statsWidth is the same on every terminal, so that the output can be compared.

@@ -86,7 +86,7 @@ func TestStatsReportsErrorsWithTheirPosition(t *testing.T) {
 		"empty":               {"", nil, `standard input is empty`},
 		"no round":            {"block,round,environment,value\n1,,native,3\n", nil, `standard input:2:3: the round is empty`},
 		"round without block": {"round,environment,value\n", nil, `standard input:1: there is a column round and no column block`},
-		"round twice":         {"block,round,environment,value\n1,1,native,3\n1,1,docker,3\n1,1,native,4\n", nil, `standard input:4:3: a second value of native in round 1 of block 1`},
+		"round twice":         {"block,round,environment,value\n1,1,native,3\n1,1,docker,3\n1,1,native,4\n", nil, `standard input:4:12: a second value of native in round 1 of block 1`},
 		"no rows":             {head, nil, `standard input has a header and no rows`},
 		"unknown baseline":    {head + "1,bare,2\n1,docker,3\n", nil, `standard input has no environment "native" to compare with: it has bare, docker`},
 		"nothing to compare":  {head + "1,native,2\n", nil, `standard input has only the baseline "native"`},

@@ -1,6 +1,7 @@
 package sheet
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // Options are the settings of the analysis.
 type Options struct {
 	Baseline   string
-	Better     string // lower or higher
+	Better     string // lower or higher; "" is what the table says, or lower
 	Margin     quantity.Share
 	Confidence quantity.Share
 	Precision  quantity.Share
@@ -38,10 +39,35 @@ func (s *Sheet) Contrasts(o Options) ([]verdict.Contrast, error) {
 	case len(s.Environments) < 2:
 		return nil, fmt.Errorf("%s has only the baseline %q: there is nothing to compare", s.Name, o.Baseline)
 	}
-	if s.Paired {
-		return s.paired(o), nil
+	s.direct(o)
+	if len(s.rows) == 0 {
+		return nil, fmt.Errorf("%s says of none of its values whether lower or higher is better: say it with --better", s.Name)
 	}
-	return s.unpaired(o), nil
+	all := s.unpaired
+	if s.Paired {
+		all = s.paired
+	}
+	contrasts := all(o)
+	if len(contrasts) == 0 {
+		return nil, fmt.Errorf("%s has nothing that both %s and another environment have: workloads, levels and metrics differ; name with --environment what differs between those that are compared", s.Name, o.Baseline)
+	}
+	return contrasts, nil
+}
+
+// direct gives each row its direction. Where a table says it of some metrics only, the others
+// are left out.
+func (s *Sheet) direct(o Options) {
+	says := o.Better == "" && slices.ContainsFunc(s.rows, func(r row) bool { return r.better != "" })
+	s.rows = slices.DeleteFunc(s.rows, func(r row) bool {
+		remark := r.Metric + ": whether lower or higher is better is not known, so it is not compared; --better says it"
+		if says && r.better == "" && !slices.Contains(s.Remarks, remark) {
+			s.Remarks = append(s.Remarks, remark)
+		}
+		return says && r.better == ""
+	})
+	for i := range s.rows {
+		s.rows[i].better = cmp.Or(o.Better, s.rows[i].better, "lower")
+	}
 }
 
 // paired puts the rows into the form of a run. Each group becomes a workload of
@@ -51,7 +77,7 @@ func (s *Sheet) paired(o Options) []verdict.Contrast {
 	for _, e := range s.Environments {
 		plan.Environments = append(plan.Environments, study.Environment{Name: e})
 	}
-	names, groups := s.groups(plan, o)
+	names, groups := s.groups(plan)
 	trials := s.trials(names)
 	last := map[subject.Cell]int{}
 	for _, t := range trials {
@@ -120,7 +146,7 @@ func (s *Sheet) trials(names map[subject.Figure]string) (all []rundir.Trial) {
 	return all
 }
 
-func (s *Sheet) groups(plan *study.Plan, o Options) (map[subject.Figure]string, map[string]subject.Figure) {
+func (s *Sheet) groups(plan *study.Plan) (map[subject.Figure]string, map[string]subject.Figure) {
 	names, groups := map[subject.Figure]string{}, map[string]subject.Figure{}
 	for _, r := range s.rows {
 		g := r.group()
@@ -128,7 +154,7 @@ func (s *Sheet) groups(plan *study.Plan, o Options) (map[subject.Figure]string, 
 			name := fmt.Sprint(len(names))
 			names[g], groups[name] = name, g
 			plan.Workloads = append(plan.Workloads, study.Workload{Name: name, Pack: workload.Pack{
-				Metrics: []workload.Metric{{Name: r.Metric, Better: o.Better, Primary: true}}}})
+				Metrics: []workload.Metric{{Name: r.Metric, Better: r.better, Primary: true}}}})
 		}
 		for i := range plan.Workloads {
 			w := &plan.Workloads[i]
@@ -144,21 +170,30 @@ func (s *Sheet) groups(plan *study.Plan, o Options) (map[subject.Figure]string, 
 // between the sides, without a verdict.
 func (s *Sheet) unpaired(o Options) []verdict.Contrast {
 	values := map[subject.Figure][]float64{}
+	better := map[subject.Figure]string{}
 	var order []subject.Figure
 	for _, r := range s.rows {
+		better[r.Figure] = r.better
 		if _, known := values[r.Figure]; !known {
 			order = append(order, r.Figure)
 		}
 		values[r.Figure] = append(values[r.Figure], r.value)
 	}
 	var all []verdict.Contrast
+	place := map[subject.Figure]int{} // one thing after another, in the order of the rows
+	for i, at := range order {
+		if _, known := place[at.In("")]; !known {
+			place[at.In("")] = i
+		}
+	}
+	slices.SortStableFunc(order, func(a, b subject.Figure) int { return place[a.In("")] - place[b.In("")] })
 	for _, at := range order {
 		base := values[at.In(o.Baseline)]
 		if at.Environment == o.Baseline || len(base) == 0 {
 			continue
 		}
 		own := values[at]
-		c := verdict.Contrast{Workload: at.Workload, Level: at.Level, Metric: at.Metric, Better: o.Better, Primary: true,
+		c := verdict.Contrast{Workload: at.Workload, Level: at.Level, Metric: at.Metric, Better: better[at], Primary: true,
 			Environment: at.Environment, Baseline: o.Baseline, Margin: float64(o.Margin), Confidence: float64(o.Confidence),
 			Values: verdict.SideOf(own), Base: verdict.SideOf(base), Verdict: verdict.None,
 			Reason:   verdict.Reason{Code: verdict.Unpaired},

@@ -1,11 +1,11 @@
 package sheet
 
 import (
-	"bytes"
 	"math"
 	"strings"
 	"testing"
 
+	"tare/internal/papers/table"
 	"tare/internal/testing/fuzzing"
 	"tare/internal/verdict"
 )
@@ -22,7 +22,7 @@ func FuzzTable(f *testing.F) {
 			t.Skip("a comparison of many values takes its time")
 		}
 		fuzzing.Allocates(t, 64<<20+uint64(len(data))*10_000, func() {
-			s, err := Read(bytes.NewReader(data), "fuzz.csv")
+			s, err := Read([]table.File{{Name: "fuzz.csv", Data: data}}, table.Columns{})
 			if err != nil {
 				if !strings.HasPrefix(err.Error(), "fuzz.csv") {
 					t.Errorf("the error names no file: %v", err)

@@ -30,7 +30,7 @@ func (s *Sheet) Introduction(o Options) string {
 	}
 	switch s.Procedure(o) {
 	case "unpaired":
-		return fmt.Sprintf("against %s: without a column block nothing pairs the values, so there is no verdict and the error rate is unknown: a drift of the machine between the samples looks like a difference. The table only describes the samples.", o.Baseline)
+		return fmt.Sprintf("against %s: without blocks nothing pairs the values, so there is no verdict and the error rate is unknown: a drift of the machine between the samples looks like a difference. The table only describes the samples.", o.Baseline)
 	case "fixed":
 		return text + ", one analysis of all blocks" + pairs
 	case "budget":
@@ -83,6 +83,9 @@ func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []
 	}
 	if slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.Projection > c.N }) {
 		add("needs: number of blocks that a verdict with a precise interval takes, if the estimate stays")
+	}
+	for _, remark := range s.Remarks {
+		add(remark)
 	}
 	if len(s.Unused) > 0 {
 		add("columns not used: " + strings.Join(s.Unused, ", "))

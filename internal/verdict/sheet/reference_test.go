@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/papers/table"
 	"tare/internal/study"
 	"tare/internal/verdict"
 )
@@ -34,14 +35,14 @@ func TestTablesAreJudgedAsByTheReference(t *testing.T) {
 	}
 	verdicts := map[verdict.Verdict]int{}
 	for number, c := range cases {
-		var table strings.Builder
-		table.WriteString("block,environment,value\n")
+		var rows strings.Builder
+		rows.WriteString("block,environment,value\n")
 		for block := range c.Values[0] {
 			for e, values := range c.Values {
-				fmt.Fprintf(&table, "%d,e%d,%g\n", block+1, e, values[block])
+				fmt.Fprintf(&rows, "%d,e%d,%g\n", block+1, e, values[block])
 			}
 		}
-		s, err := Read(strings.NewReader(table.String()), "made up")
+		s, err := Read([]table.File{{Name: "made up", Data: []byte(rows.String())}}, table.Columns{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,10 +31,10 @@ Flags
   tare: --blocks-fixed 3: must be true or false (`tare stats --help` lists the flags)
   [2]
   $ tare stats good.csv good.csv --baseline a
-  tare: too many arguments; usage: tare stats FILE.csv --baseline NAME [flags]
+  tare: good.csv is named twice: a measurement counts only once
   [2]
   $ tare stats --baseline a
-  tare: an argument is missing; usage: tare stats FILE.csv --baseline NAME [flags]
+  tare: an argument is missing; usage: tare stats FILE... --baseline NAME [flags]
   [2]
   $ tare stats missing.csv --baseline a
   tare: missing.csv: no such file or directory
@@ -43,7 +43,7 @@ Flags
   tare: .: is a directory
   [2]
   $ tare stats "" --baseline a
-  tare: argument 1 is empty; usage: tare stats FILE.csv --baseline NAME [flags]
+  tare: argument 1 is empty; usage: tare stats FILE... --baseline NAME [flags]
   [2]
   $ tare stats /dev/null --baseline a
   tare: /dev/null is empty: its first line must name the columns, such as block,environment,value
@@ -56,7 +56,7 @@ Flags
   tare: standard input is empty: its first line must name the columns, such as block,environment,value
   [2]
   $ printf 'x' | tare stats - --baseline a
-  tare: standard input:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "x"
+  tare: standard input:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "x"; say which columns are meant, as in --value COLUMN
   [2]
 
 Tables
@@ -75,27 +75,27 @@ Tables
   [2]
   $ printf 'environment\na\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "environment"
+  tare: bad.csv:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "environment"; say which columns are meant, as in --value COLUMN
   [2]
   $ printf 'value,block\n1,2\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "value, block"
+  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "value, block"; say which columns are meant, as in --environment COLUMN
   [2]
   $ printf 'block,environment,valeu\n1,a,1\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "block, environment, valeu"
+  tare: bad.csv:1: there is no column value: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "block, environment, valeu"; say which columns are meant, as in --value COLUMN
   [2]
   $ printf '1,a,1\n1,b,2\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: duplicate column 1
+  tare: bad.csv:1: there is no column value: the first line is "1, a, 1"; if it has values already, add --no-header, and say which columns are meant by their numbers, as in --value 1
   [2]
   $ printf 'block;environment;value\n1;a;1\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "block;environment;value"
+  tare: bad.csv has only the baseline "a": there is nothing to compare
   [2]
   $ printf 'block\tenvironment\tvalue\n1\ta\t1\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "block\tenvironment\tvalue"
+  tare: bad.csv has only the baseline "a": there is nothing to compare
   [2]
   $ printf 'round,environment,value\n1,a,1\n' >bad.csv
   $ tare stats bad.csv --baseline a
@@ -103,23 +103,23 @@ Tables
   [2]
   $ printf 'block,environment,value\n1,a,fast\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:2:5: "fast" is not a number: the column value has one finite number per row
+  tare: bad.csv:2:5: "fast" is not a number: the column has one finite number per row, without its unit
   [2]
   $ printf 'block,environment,value\n1,a,\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:2:5: "" is not a number: the column value has one finite number per row
+  tare: bad.csv:2:5: "" is not a number: the column has one finite number per row, without its unit
   [2]
   $ printf 'block,environment,value\n1,a,NaN\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:2:5: "NaN" is not a number: the column value has one finite number per row
+  tare: bad.csv:2:5: "NaN" is not a number: a value is one finite number
   [2]
   $ printf 'block,environment,value\n1,a,Inf\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:2:5: "Inf" is not a number: the column value has one finite number per row
+  tare: bad.csv:2:5: "Inf" is not a number: a value is one finite number
   [2]
   $ printf 'block,environment,value\n1,a,"1,5"\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:2:5: "1,5" is not a number: the column value has one finite number per row
+  tare: bad.csv:2:5: "1,5" is not a number: if its comma is a decimal one, add --decimal-comma; separators of thousands are not read
   [2]
   $ printf 'block,environment,value\n1,a,1e308\n1,b,1e-308\n' >bad.csv
   $ tare stats bad.csv --baseline a
@@ -155,7 +155,7 @@ Tables
   [2]
   $ printf 'block,round,environment,value\n1,1,a,1\n1,1,a,2\n' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:3:3: a second value of a in round 1 of block 1: a round has one sample of each environment
+  tare: bad.csv:3:7: a second value of a in round 1 of block 1: a round has one sample of each environment
   [2]
   $ printf 'block,environment,value\n1,a,1\n2,a,2\n' >bad.csv
   $ tare stats bad.csv --baseline a
@@ -163,21 +163,21 @@ Tables
   [2]
   $ printf '\000\001\002' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "\x00\x01\x02"
+  tare: bad.csv: it has bytes of 0: is it UTF-16? Save it as UTF-8
   [2]
   $ printf '\037\213\010\000' >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "\x1f\x8b\b\x00"
+  tare: bad.csv: it has bytes of 0: is it UTF-16? Save it as UTF-8
   [2]
   $ { printf 'block,environment,value\n1,a,1\n1,'; head -c 5000000 /dev/zero | tr '\0' n; printf ',2\n'; } >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:3:3: the field has 5000000 bytes: at most 200 are allowed
+  tare: bad.csv:3: the field "nnnnnnnnnnnnnnnnnnnn"… has 5000000 bytes: at most 200 are allowed
   [2]
   $ { head -c 5000000 /dev/zero | tr '\0' n; printf ',value\n'; } >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"… (5000007 bytes)
+  tare: bad.csv:1: there is no column environment: the first line must name environment and value, best with block, and may name workload, metric, level and round; it names "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"… (5000007 bytes); say which columns are meant, as in --environment COLUMN
   [2]
   $ { printf 'environment,value\na,'; head -c 70000000 /dev/zero | tr '\0' 1; } >bad.csv
   $ tare stats bad.csv --baseline a
-  tare: bad.csv:2:3: the field has 70000000 bytes: at most 200 are allowed
+  tare: bad.csv:2:3: "1111111111111111111111111111111111111111" is not a number: a value is one finite number
   [2]
