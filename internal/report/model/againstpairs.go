@@ -35,6 +35,8 @@ func (in Input) pairings(s *published.Study, t *published.Table) map[string]pair
 			differs, fits := []string(nil), named
 			if in.Manifest.Import == nil {
 				differs, fits = differences(mine, e, t.Options[e.ID])
+			} else if mine.Kind == e.Kind && e.Inside == "" { // its options are not known
+				fits = true
 			}
 			if fits && !in.Plan.Rung(mine.Name) {
 				all = append(all, candidate{e.ID, pairing{mine.Name, differs}, named})
