@@ -127,11 +127,11 @@ func (s *Study) score() *Scored {
 
 func (s *Study) scoredCell(f Feature, id string, printed Number, r *score.Result) ScoredCell {
 	t := s.tableByID(f.Table)
-	c := ScoredCell{Environment: id, Outcome: Holds, Printed: printed, Recomputed: r.Score, Least: r.Least, Most: r.Most, Ratio: r.Ratio}
+	c := ScoredCell{Environment: id, Outcome: Holds, Printed: printed, Recomputed: int(r.Score), Least: int(r.Least), Most: int(r.Most), Ratio: r.Ratio}
 	c.Figures = fmt.Sprintf("%s over %s is %.1f%%", t.Cells[id].Value, t.Cells[s.Scores.Baseline].Value, 100*r.Ratio)
 	switch n := int(printed.value); {
-	case n == r.Score:
-	case r.Least <= n && n <= r.Most:
+	case float64(n) == r.Score:
+	case r.Least <= float64(n) && float64(n) <= r.Most:
 		c.Outcome = WithinRounding
 	default:
 		c.Outcome = Fails

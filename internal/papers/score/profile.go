@@ -47,6 +47,8 @@ type Feature struct {
 	AtMost  []quantity.Share `yaml:"at_most" json:"at_most,omitempty"`
 	// Minimum is the least acceptable score; 0 if every score is.
 	Minimum int `yaml:"minimum" json:"minimum,omitempty"`
+	// Judged is what people judge in place of a workload's metric; nil for a measured feature.
+	Judged *Judged `yaml:"judged" json:"judged,omitempty"`
 }
 
 // How the figures of several levels are combined.
@@ -119,7 +121,7 @@ func (p *Profile) check(root strictyaml.Node) {
 	if p.Total != nil && !*p.Total && len(p.Groups()) == 0 && len(p.Features) > 0 {
 		root.At("total").Problemf("without a total, features need a group; otherwise nothing is summed")
 	}
-	names := map[string]bool{}
+	names, judged := map[string]bool{}, map[string]bool{}
 	for i := range p.Features {
 		f, node := &p.Features[i], root.At("features", i)
 		if names[f.Name] {
@@ -128,6 +130,10 @@ func (p *Profile) check(root strictyaml.Node) {
 		names[f.Name] = true
 		p.weigh(f, node)
 		f.check(node)
+		if other, known := judged[f.Group]; known && other != (f.Judged != nil) && f.Group != "" {
+			node.Problemf("the group %s has measured and judged features: a sum of both says neither; give the judged ones a group of their own", f.Group)
+		}
+		judged[f.Group] = f.Judged != nil
 	}
 }
 
@@ -152,6 +158,14 @@ func (p *Profile) weigh(f *Feature, node strictyaml.Node) {
 func usable(weight float64) bool { return weight >= 0 && !math.IsInf(weight, 1) }
 
 func (f *Feature) check(node strictyaml.Node) {
+	if f.Judged != nil {
+		if f.Name == "" {
+			node.Problemf("the feature has no name")
+		}
+		f.Judged.check(f, node)
+		f.checkMinimum(node)
+		return
+	}
 	for _, needed := range [][2]string{{"name", f.Name}, {"workload", f.Workload}, {"metric", f.Metric}} {
 		if needed[1] == "" {
 			node.Problemf("the feature has no %s", needed[0])
@@ -167,6 +181,10 @@ func (f *Feature) check(node strictyaml.Node) {
 	}
 	inOrder(node.At("at_least"), f.AtLeast, "rise", func(a, b quantity.Share) bool { return a < b })
 	inOrder(node.At("at_most"), f.AtMost, "fall", func(a, b quantity.Share) bool { return a > b })
+	f.checkMinimum(node)
+}
+
+func (f *Feature) checkMinimum(node strictyaml.Node) {
 	if best := f.Best(); f.Minimum < 0 || best > 0 && f.Minimum > best {
 		node.At("minimum").Problemf("the minimum is a score from 1 to %d", best)
 	}

@@ -34,6 +34,13 @@ func TestErrorsInAProfileHaveTheirPosition(t *testing.T) {
 		{"profile: x\nfeatures:\n  - {name: a, metric: m, at_least: [1]}", "the feature has no workload"},
 		{"profile: x\nfeatures:\n  - {name: a, workload: w, metric: m, at_least: [1]}\n  - {name: a, workload: w, metric: m, at_least: [1]}", `test.yaml:4:12: duplicate feature "a"`},
 		{"profile: x\ntotal: false\nfeatures:\n  - {name: a, workload: w, metric: m, at_least: [1]}", "test.yaml:2:8: without a total"},
+		{"profile: x\nfeatures:\n  - {name: a, workload: w, judged: {scale: [no, yes], by: [{evaluator: e, scores: {docker: 1}, reason: r}]}}", "the feature is judged, and has no workload"},
+		{"profile: x\nfeatures:\n  - {name: a, judged: {scale: [no], by: [{evaluator: e, scores: {docker: 0}, reason: r}]}}", "the scale needs at least two words"},
+		{"profile: x\nfeatures:\n  - {name: a, judged: {scale: [no, yes]}}", "nobody has judged it"},
+		{"profile: x\nfeatures:\n  - {name: a, judged: {scale: [no, yes], by: [{evaluator: e, scores: {docker: 2}, reason: r}]}}", "2 is not on the scale, whose scores are 0 to 1"},
+		{"profile: x\nfeatures:\n  - {name: a, judged: {scale: [no, yes], by: [{evaluator: e, scores: {docker: 1}}]}}", "an evaluator, scores and a reason"},
+		{"profile: x\nfeatures:\n  - {name: a, judged: {scale: [no, yes], by: [{evaluator: e, scores: {docker: 1}, reason: r}, {evaluator: e, scores: {docker: 1}, reason: r}]}}", "e has judged it already"},
+		{"profile: x\nfeatures:\n  - {name: a, group: g, workload: w, metric: m, at_least: [1]}\n  - {name: b, group: g, judged: {scale: [no, yes], by: [{evaluator: e, scores: {docker: 1}, reason: r}]}}", "the group g has measured and judged features"},
 		{"", "the file is empty"},
 	} {
 		_, err := Load("test", "test.yaml", []byte(c.text))
@@ -112,7 +119,7 @@ func TestTheSchemeOfKarnaGivesTheScoresThatItPrinted(t *testing.T) {
 		for i, c := range r.Cells {
 			score := none
 			if c.Result != nil {
-				score = c.Result.Score
+				score = int(c.Result.Score)
 			}
 			if score != want[r.Feature.Name][i] {
 				t.Errorf("%s of %s: score %d, want %d", r.Feature.Name, c.Environment, score, want[r.Feature.Name][i])

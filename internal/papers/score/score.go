@@ -76,15 +76,19 @@ type Cell struct {
 type Result struct {
 	Ratio    float64   `json:"ratio"`
 	Interval *Interval `json:"interval"` // of the ratio; nil where the figures have none
-	Score    int       `json:"score"`
-	Least    int       `json:"least"` // the scores that the interval allows
-	Most     int       `json:"most"`
+	Score    float64   `json:"score"`
+	Least    float64   `json:"least"` // the scores that the interval allows, or that evaluators gave
+	Most     float64   `json:"most"`
 	Levels   []string  `json:"levels,omitempty"` // that were combined
+	// Evaluators are those who judged it; Ratio and Interval are then not set.
+	Evaluators []string `json:"evaluators,omitempty"`
 }
 
 // Certain reports whether the interval allows only this score; false without an
 // interval.
-func (r Result) Certain() bool { return r.Interval != nil && r.Least == r.Most }
+func (r Result) Certain() bool {
+	return (r.Interval != nil || len(r.Evaluators) > 0) && r.Least == r.Most
+}
 
 // Interval is a range of ratios; High is infinite where it has no bound.
 type Interval struct{ Low, High float64 }
@@ -160,6 +164,10 @@ func (f Feature) rate(environment string, levels []string, figures []Figure) Cel
 	if f.Minimum > 0 {
 		cell.Minimum = Open
 	}
+	if f.Judged != nil {
+		cell.Result, cell.Missing = f.Judged.rate(environment)
+		return f.standing(cell)
+	}
 	if len(levels) == 0 {
 		cell.Missing, cell.Unmeasured = "not measured", true
 		return cell
@@ -201,11 +209,16 @@ func (f Feature) rate(environment string, levels []string, figures []Figure) Cel
 		}
 	}
 	cell.Result = r
-	switch {
-	case f.Minimum == 0:
-	case r.Least >= f.Minimum:
+	return f.standing(cell)
+}
+
+// standing compares a score with the minimum.
+func (f Feature) standing(cell Cell) Cell {
+	switch r := cell.Result; {
+	case f.Minimum == 0 || r == nil:
+	case r.Least >= float64(f.Minimum):
 		cell.Minimum = Met
-	case r.Most < f.Minimum:
+	case r.Most < float64(f.Minimum):
 		cell.Minimum = Missed
 	}
 	return cell
@@ -215,8 +228,8 @@ func (f Feature) rate(environment string, levels []string, figures []Figure) Cel
 const closeTo = 1e-9
 
 // scoreOf is the number of thresholds that a ratio meets.
-func (f Feature) scoreOf(ratio float64) int {
-	score := 0
+func (f Feature) scoreOf(ratio float64) float64 {
+	score := 0.0
 	for _, t := range f.AtLeast {
 		if ratio >= float64(t)*(1-closeTo) {
 			score++
@@ -231,7 +244,12 @@ func (f Feature) scoreOf(ratio float64) int {
 }
 
 // Best is the highest score of the feature.
-func (f Feature) Best() int { return len(f.AtLeast) + len(f.AtMost) }
+func (f Feature) Best() int {
+	if f.Judged != nil {
+		return max(0, len(f.Judged.Scale)-1)
+	}
+	return len(f.AtLeast) + len(f.AtMost)
+}
 
 func (s Sheet) standings() []Standing {
 	asked := false

@@ -52,7 +52,7 @@ func TestAThresholdThatIsJustMetCounts(t *testing.T) {
 		if c.metric == "time" {
 			row = s.Rows[1]
 		}
-		if got := row.Cells[0].Result; got == nil || got.Score != c.score {
+		if got := row.Cells[0].Result; got == nil || got.Score != float64(c.score) {
 			t.Errorf("%s %g of %g: %+v, want score %d", c.metric, c.value, c.base, got, c.score)
 		}
 	}
@@ -251,7 +251,7 @@ func TestRangesHoldTheScoresAndSumsAddUp(t *testing.T) {
 				if (c.Result == nil) == (c.Missing == "") {
 					t.Fatalf("%+v has neither a score nor a reason, or both", c)
 				}
-				if x := c.Result; x != nil && !(0 <= x.Least && x.Least <= x.Score && x.Score <= x.Most && x.Most <= r.Feature.Best()) {
+				if x := c.Result; x != nil && !(0 <= x.Least && x.Least <= x.Score && x.Score <= x.Most && x.Most <= float64(r.Feature.Best())) {
 					t.Fatalf("%s: %+v", r.Feature.Name, x)
 				}
 			}
@@ -293,7 +293,7 @@ func TestABetterRatioNeverLowersAScore(t *testing.T) {
 			better, worse = worse, better
 		}
 		if f.scoreOf(better) < f.scoreOf(worse) {
-			t.Fatalf("%g scores %d, %g scores %d", better, f.scoreOf(better), worse, f.scoreOf(worse))
+			t.Fatalf("%g scores %g, %g scores %g", better, f.scoreOf(better), worse, f.scoreOf(worse))
 		}
 	})
 }

@@ -21,6 +21,8 @@ type SumCell struct {
 	// Without are features whose score has no interval: the range of the sum
 	// treats their scores as exact.
 	Without []string `json:"without_interval,omitempty"`
+	// Judged is the part of the score that people judged.
+	Judged float64 `json:"judged,omitempty"`
 	// Place is the best and the worst rank, from 1, that the comparisons allow.
 	Place [2]int `json:"place"`
 }
@@ -52,9 +54,9 @@ const (
 type span struct{ score, least, most float64 }
 
 func (s *span) add(weight float64, r *Result) {
-	s.score += weight * float64(r.Score)
-	s.least += weight * float64(r.Least)
-	s.most += weight * float64(r.Most)
+	s.score += weight * r.Score
+	s.least += weight * r.Least
+	s.most += weight * r.Most
 }
 
 func (s Sheet) sum(group string, member func(Feature) bool) Sum {
@@ -74,7 +76,10 @@ func (s Sheet) sum(group string, member func(Feature) bool) Sum {
 			}
 			all.add(r.Feature.Weight, result)
 			cell.Best += r.Feature.Weight * float64(r.Feature.Best())
-			if result.Interval == nil {
+			switch {
+			case len(result.Evaluators) > 0:
+				cell.Judged += r.Feature.Weight * result.Score
+			case result.Interval == nil:
 				cell.Without = append(cell.Without, r.Feature.Name)
 			}
 		}

@@ -22,7 +22,13 @@ func scores(v *model.Report, _ Options) Section {
 	rated := slices.ContainsFunc(sheet.Rows, func(r score.Row) bool {
 		return slices.ContainsFunc(r.Cells, func(c score.Cell) bool { return c.Result != nil })
 	})
-	notes := slices.Concat(standings(v), lacks(v))
+	var judgements []string
+	for _, r := range sheet.Rows {
+		if j := r.Feature.Judged; j != nil {
+			judgements = append(judgements, r.Feature.Name+": "+j.Says())
+		}
+	}
+	notes := slices.Concat(standings(v), judgements, lacks(v))
 	if !rated {
 		notes = append([]string{"this run has no value for any feature"}, lacks(v)...)
 	}
@@ -103,14 +109,20 @@ func scoreCell(c score.Cell) Cell {
 	switch {
 	case r == nil:
 		return ranged(model.Missing, "")
+	case len(r.Evaluators) > 0:
+		within := ""
+		if r.Least < r.Most {
+			within = points(r.Least) + "-" + points(r.Most)
+		}
+		return append(ranged(points(r.Score), within), Text{Text: " judged", Style: Quiet})
 	case r.Interval == nil:
-		return append(ranged(strconv.Itoa(r.Score), "?"), Text{Text: " " + share(r.Ratio), Style: Quiet, Spare: 2})
+		return append(ranged(points(r.Score), "?"), Text{Text: " " + share(r.Ratio), Style: Quiet, Spare: 2})
 	}
 	within := ""
 	if r.Least < r.Most {
-		within = fmt.Sprintf("%d-%d", r.Least, r.Most)
+		within = points(r.Least) + "-" + points(r.Most)
 	}
-	return append(ranged(strconv.Itoa(r.Score), within), Text{Text: " " + share(r.Ratio), Style: Quiet, Spare: 2},
+	return append(ranged(points(r.Score), within), Text{Text: " " + share(r.Ratio), Style: Quiet, Spare: 2},
 		Text{Text: " [" + share(r.Interval.Low) + ", " + share(r.Interval.High) + "]", Style: Ends, Spare: 1})
 }
 
@@ -124,6 +136,9 @@ func sumCells(c score.SumCell, best float64) (sum, place Cell) {
 		return ranged(model.Missing, ""), ranged(model.Missing, unsure)
 	}
 	text, within, at := points(*c.Score), "", strconv.Itoa(c.Place[0])
+	if c.Judged > 0 && c.Judged < *c.Score { // what is judged is not mixed unseen
+		text += " = " + points(*c.Score-c.Judged) + " measured + " + points(c.Judged) + " judged"
+	}
 	if c.Best != best || len(c.Lacks) > 0 {
 		text += "/" + points(c.Best)
 	}
@@ -163,7 +178,7 @@ func standings(v *model.Report) []string {
 		}
 		if slices.ContainsFunc(v.Score.Rows, func(r score.Row) bool {
 			c := r.Cells[i]
-			return c.Minimum != "" && c.Result != nil && c.Result.Interval == nil
+			return c.Minimum != "" && c.Result != nil && c.Result.Interval == nil && len(c.Result.Evaluators) == 0
 		}) {
 			text += ", based on scores without an interval"
 		}
