@@ -46,7 +46,8 @@ const (
 //
 // A printed size is of the source's machine, so that a ratio holds where its direction
 // does, and the finding says whether the size is that too; at least, at most, more and less
-// than are held to their bound. What lies inside the margin is no difference. Of several
+// than are held to their bound. Where the direction is open and even half of the size, as a
+// logarithm, is excluded, it does not hold. What lies inside the margin is no difference. Of several
 // rows or checks all must hold; each interval is that of its figure alone.
 func (s *Study) Replicate(again Again) (all []ClaimResult) {
 	here := *s
@@ -71,7 +72,11 @@ func (s *Study) asked(c *Check) (findings []Finding) {
 		if len(c.Of) > 0 {
 			one.Of = c.Of[i : i+1]
 		}
+		levels := s.levels(&one)
 		for _, f := range s.asking(&one) {
+			if f.Outcome != CannotBeAsked {
+				f.Reason = levels
+			}
 			switch {
 			case f.Outcome == Holds:
 				f.Outcome = HoldsHere
@@ -85,6 +90,24 @@ func (s *Study) asked(c *Check) (findings []Finding) {
 		}
 	}
 	return findings
+}
+
+// levels says how many of the rows that a check is about were measured; "" where all were.
+func (s *Study) levels(c *Check) string {
+	t := s.tableByID(c.Table)
+	if t == nil || len(t.Rows) < 2 || len(c.At) > 0 || len(c.Of) > 0 && len(c.Of[0].At) > 0 {
+		return ""
+	}
+	measured := len(lists.Filter(t.Rows, func(row Row) bool {
+		return slices.ContainsFunc(s.ids(), func(e string) bool {
+			_, err := s.again.Figure(Spot{t, row.At, e})
+			return err == nil
+		})
+	}))
+	if measured == len(t.Rows) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d levels were measured", measured, len(t.Rows))
 }
 
 func (s *Study) asking(c *Check) (findings []Finding) {
@@ -175,8 +198,12 @@ func (s *Study) comparedAgain(c *Check, t target, claimed string, of located, a 
 	} else if middle < 1/(1+margin) {
 		relation = "<"
 	}
-	if f.Outcome = m.is(relation, s.again.Margin()); f.Outcome == HoldsHere && apart {
+	f.Outcome = m.is(relation, s.again.Margin())
+	switch half := math.Sqrt(middle); {
+	case f.Outcome == HoldsHere && apart:
 		f.Off = "the size differs"
+	case f.Outcome == Undecided && (relation == "<" && m.Low > half || relation == ">" && m.High < half):
+		f.Outcome, f.Off = FailsHere, "the interval includes no change, and not even half of the claimed one"
 	}
 	return f
 }
