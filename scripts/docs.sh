@@ -36,6 +36,9 @@ for archive in docs/gallery/*.tare.tar.zst; do
 	bin/tare report "$archive" --out "$gallery/$name.html" >/dev/null # which checks the archive
 	zstd --quiet --decompress --stdout "$archive" | tar -x -C "$gallery" --no-same-owner --wildcards "$name/raw/*"
 	mv "$gallery/$name.html" "$gallery/$name/report.html"
+	if [ -e "published/$name.yaml" ]; then # a published study measured again
+		bin/tare replicate "$name" "$archive" --out "$gallery/$name/report.html" >"$gallery/$name/claims.txt"
+	fi
 done
 
 # Not --quiet, which hides warnings from strict mode.
