@@ -194,7 +194,7 @@ func TestAnEditedRunIsSaid(t *testing.T) {
 		"two of a name":       {replace("plan.json", `"name": "docker"`, `"name": "native"`), ExitBadInput, []string{`have the name "native"`}},
 		"another environment": {replace("journal.jsonl", `"environment":"docker"`, `"environment":"x"`), ExitBadInput, []string{`trial 2 is of the environment "x", which the plan does not have`}},
 		"another status":      {replace("journal.jsonl", `"status":"ok"`, `"status":"fine"`), ExitBadInput, []string{`line 1 is not a trial: its status is "fine"`}},
-		"a time before the first": {replace("journal.jsonl", `"metrics"`, `"series":{"rate":[{"s":-1e308,"v":1e308},{"s":1e308,"v":1e308}]},"metrics"`), ExitSomeFailed,
+		"a time before the first": {replace("journal.jsonl", `"metrics"`, `"series":{"rate":[{"s":-1e149,"v":1e149},{"s":1e149,"v":1e149}]},"metrics"`), ExitSomeFailed,
 			[]string{"is not as it was when the run ended"}},
 	} {
 		status, text := tried(c.edit)

@@ -3,9 +3,12 @@ package rundir
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/study"
 )
 
@@ -53,8 +56,8 @@ func checkPlan(directory string, p *study.Plan) error {
 	return nil
 }
 
-// check refuses a trial with numbers of rounds that no run gives, which are indices, or
-// with a status that does not exist.
+// check refuses a trial with numbers of rounds that no run gives, which are indices, with
+// a status that does not exist, or with numbers that nobody measures.
 func (t Trial) check() error {
 	for _, r := range slices.Concat(t.Rounds, t.HalfRounds) {
 		if r.Number < 1 || r.Number > study.MostRounds {
@@ -64,7 +67,44 @@ func (t Trial) check() error {
 	if !slices.Contains([]Status{OK, Failed, Skipped}, t.Status) {
 		return fmt.Errorf("its status is %q, not %s, %s or %s", t.Status, OK, Failed, Skipped)
 	}
-	return nil
+	return checkNumbers(reflect.ValueOf(t))
+}
+
+// checkNumbers refuses numbers of which a ratio or a sum is none, wherever in a value.
+func checkNumbers(v reflect.Value) (err error) {
+	switch v.Kind() {
+	case reflect.Float64:
+		if !quantity.Measured(v.Float()) {
+			return fmt.Errorf("%g is out of range: numbers are 0, or between %g and %g", v.Float(), quantity.Least, quantity.Most)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			err = checkNumbers(v.Elem())
+		}
+	case reflect.Slice:
+		if k := v.Type().Elem().Kind(); k == reflect.Uint8 || k == reflect.String {
+			return nil
+		}
+		for i := 0; i < v.Len() && err == nil; i++ {
+			err = checkNumbers(v.Index(i))
+		}
+	case reflect.Map:
+		for all := v.MapRange(); err == nil && all.Next(); {
+			if err = checkNumbers(all.Value()); err != nil {
+				err = fmt.Errorf("%v: %w", all.Key(), err)
+			}
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return nil
+		}
+		for i := 0; i < v.NumField() && err == nil; i++ {
+			if err = checkNumbers(v.Field(i)); err != nil {
+				err = fmt.Errorf("%s: %w", v.Type().Field(i).Name, err)
+			}
+		}
+	}
+	return err
 }
 
 // checkTrials refuses trials of what the plan does not have: no report would show them.

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -271,6 +272,11 @@ func (w *Writer) removeUnfinished() error {
 
 // Append writes finished trials to the journal, synced to disk together.
 func (w *Writer) Append(trials ...Trial) error {
+	for _, t := range trials {
+		if err := checkNumbers(reflect.ValueOf(t)); err != nil {
+			return fmt.Errorf("a trial of %s in %s cannot be kept: %w", t.Workload, t.Environment, err)
+		}
+	}
 	if err := w.journal.append(trials); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package rundir
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +17,7 @@ import (
 
 	"tare/internal/study"
 	"tare/internal/testing/fuzzing"
+	"tare/internal/usage"
 )
 
 func newRun(t interface {
@@ -312,6 +315,37 @@ func TestARoundThatNoRunHasIsRefused(t *testing.T) {
 		}
 		if _, err := Open(directory); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line 1 is not a trial: round %d is not between 1 and 1000", number)) {
 			t.Errorf("round %d: %v", number, err)
+		}
+	}
+}
+
+// Ratios and sums of such numbers are infinite, wherever a report forms them.
+func TestANumberThatNobodyMeasuresIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*Trial, float64){
+		"Metrics: time":            func(t *Trial, v float64) { t.Metrics["time"] = v },
+		"Rounds: Metrics: time":    func(t *Trial, v float64) { t.Rounds = []Round{{Number: 1, Metrics: map[string]float64{"time": v}}} },
+		"Copies: Metrics: time":    func(t *Trial, v float64) { t.Copies = []Copy{{Metrics: map[string]float64{"time": v}}} },
+		"Series: p50: Value":       func(t *Trial, v float64) { t.Series = map[string][]Point{"p50": {{Value: v}}} },
+		"Usage: MemoryMean: Value": func(t *Trial, v float64) { t.Usage = &usage.Usage{MemoryMean: usage.Known(v)} },
+		"Pressure: StealSeconds":   func(t *Trial, v float64) { t.Pressure = &Pressure{StealSeconds: &v} },
+		"TookSeconds":              func(t *Trial, v float64) { t.TookSeconds = v },
+	} {
+		for _, v := range []float64{1e308, -1e151, 1e-308} {
+			trial := trialNumber(0)
+			trial.Metrics = map[string]float64{"time": 1}
+			change(&trial, v)
+			want := fmt.Sprintf("%s: %g is out of range", name, v)
+			w := newRun(t, t.TempDir())
+			if err := errors.Join(w.Append(trial), w.Close()); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("kept: %v, not %s", err, want)
+			}
+			line, err := json.Marshal(trial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := readTrials(bytes.NewReader(append(line, '\n', '\n')), nil); err == nil || !strings.Contains(err.Error(), "line 1 is not a trial: "+want) {
+				t.Errorf("read: %v, not %s", err, want)
+			}
 		}
 	}
 }

@@ -78,6 +78,11 @@ func TestMetricsComeFromWhatWasPrinted(t *testing.T) {
 	if _, err = p.Parse([]byte("rate fast\n12 done\n")); err == nil || !strings.Contains(err.Error(), `"rate fast"`) {
 		t.Errorf("a word for a number gave %v", err)
 	}
+	for _, text := range []string{"1e308", "-1e151", "1e-308"} {
+		if _, err = p.Parse([]byte("rate " + text + "\n12 done\n")); err == nil || !strings.Contains(err.Error(), "which nobody measures") {
+			t.Errorf("a rate of %s: %v", text, err)
+		}
+	}
 	if _, err = p.Parse([]byte("12 done\n")); err == nil || !strings.Contains(err.Error(), `the last line is "12 done"`) {
 		t.Errorf("a missing line gave %v", err)
 	}

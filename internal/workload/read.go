@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/usage/cost"
 	"tare/internal/workload/parse"
 )
@@ -99,6 +100,9 @@ func (p Pack) Parse(stdout []byte) (Output, error) {
 		value, ok := fields[m.FieldName()]
 		if !ok && m.Percentile != nil {
 			value, ok = o.Distributions[m.Of].Percentile(*m.Percentile)
+		}
+		if ok && !quantity.Measured(value) {
+			return Output{}, fmt.Errorf("the output of workload %s has %g as its %s, which nobody measures: numbers are 0, or between %g and %g", p.Name, value, m.Name, quantity.Least, quantity.Most)
 		}
 		reason := cmp.Or(missing[m.FieldName()], "the driver printed no "+m.FieldName())
 		switch {

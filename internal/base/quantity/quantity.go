@@ -1,5 +1,5 @@
 // Package quantity has byte sizes and shares: it parses them as users write them
-// ("512MiB", "2%") and prints them in the same form.
+// ("512MiB", "2%") and prints them in the same form. And it bounds what is a number.
 //
 // It must not know studies or measurements.
 package quantity
@@ -10,6 +10,19 @@ import (
 	"strconv"
 	"strings"
 )
+
+// Least and Most bound the sizes of measured numbers besides 0: ratios and sums of numbers
+// between them are finite.
+const (
+	Least = 1 / Most
+	Most  = 1e150
+)
+
+// Measured reports whether a number can be one that was measured.
+func Measured(v float64) bool {
+	size := math.Abs(v)
+	return size == 0 || size >= Least && size <= Most // NaN is neither
+}
 
 // Bytes is a size. KiB, MiB, GiB and TiB are powers of 1024; kB, MB, GB and
 // TB are powers of 1000. A letter alone (k, M, G, T) is the power of 1024, as

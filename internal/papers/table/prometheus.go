@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/model"
+
+	"tare/internal/base/quantity"
 )
 
 // prometheus reads the answer to a range query, or to a query at one time. Each label is a
@@ -61,7 +63,7 @@ func prometheus(name string, data []byte) (*table, error) {
 			values = append(values, *series.Value)
 		}
 		for _, v := range values {
-			if f := float64(v.Value); f != f || f > largest || f < -largest {
+			if !quantity.Measured(float64(v.Value)) {
 				none++
 				continue
 			}

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
 	"tare/internal/workload/parse"
 )
@@ -442,9 +443,6 @@ func noValue(text string) bool {
 	return slices.Contains([]string{"-", "na", "n/a", "null", "none"}, strings.ToLower(text))
 }
 
-// Ratios and sums of values are finite.
-const largest = 1e150
-
 // number is the number in a cell.
 func number(text string, decimalComma bool) (float64, error) {
 	plain := text
@@ -455,15 +453,15 @@ func number(text string, decimalComma bool) (float64, error) {
 		plain = strings.Replace(text, ",", ".", 1)
 	}
 	v, err := strconv.ParseFloat(plain, 64)
-	switch size := math.Abs(v); {
+	switch {
 	case err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) || err != nil && !errors.Is(err, strconv.ErrSyntax):
 		return 0, fmt.Errorf("%.40q is not a number: a value is one finite number", text)
 	case err != nil && strings.Contains(text, ",") && !decimalComma:
 		return 0, fmt.Errorf("%.40q is not a number: if its comma is a decimal one, add --decimal-comma; separators of thousands are not read", text)
 	case err != nil:
 		return 0, fmt.Errorf("%.40q is not a number: the column has one finite number per row, without its unit", text)
-	case size > largest || size > 0 && size < 1/largest:
-		return 0, fmt.Errorf("%.40q is out of range: values are 0, or between %g and %g", text, 1/largest, largest)
+	case !quantity.Measured(v):
+		return 0, fmt.Errorf("%.40q is out of range: values are 0, or between %g and %g", text, quantity.Least, quantity.Most)
 	}
 	return v, nil
 }

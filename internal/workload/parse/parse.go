@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"tare/internal/base/failing"
+	"tare/internal/base/quantity"
 )
 
 // Parser parses one tool's output.
@@ -123,13 +124,13 @@ func read(stdout []byte, with ...func(*reading)) (*reading, error) {
 	return r, atLine(r.at, err)
 }
 
-// finite refuses values of which one overflowed, by the sum of what each consists of. It
-// leaves out those with _ before their names.
+// finite refuses values of which one overflowed or vanished, by the sum of what each
+// consists of. It leaves out those with _ before their names.
 func finite[T any](found map[string]T, sum func(T) float64) {
 	for name, v := range found {
 		if strings.HasPrefix(name, "_") {
 			delete(found, name)
-		} else if s := sum(v); math.IsNaN(s) || math.IsInf(s, 0) {
+		} else if s := sum(v); !quantity.Measured(s) {
 			fail("%s is %v: the output's values are not those of a run", name, s)
 		}
 	}

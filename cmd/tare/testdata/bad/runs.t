@@ -233,8 +233,8 @@ Folders. Each is good with an edit
   [2]
   $ rm -rf bad && cp -a good bad && cd bad && sed -i '1s/"value":[0-9]*/"value":1e308/' journal.jsonl
   $ tare report bad --format text >/dev/null
-  tare: bad/journal.jsonl is not as it was when the run ended: results may be missing or changed; restore it
-  [3]
+  tare: bad/journal.jsonl: line 1 is not a trial: Metrics: value: 1e+308 is out of range: numbers are 0, or between 1e-150 and 1e+150; the file was changed after it was written: restore it, or cut it before that line
+  [2]
   $ rm -rf bad && cp -a good bad && cd bad && sed -i '1s/"value":[0-9]*/"value":"x"/' journal.jsonl
   $ tare report bad --format text >/dev/null
   tare: bad/journal.jsonl: line 1 is not a trial: metrics has a value of the wrong type (string) at byte 209; the file was changed after it was written: restore it, or cut it before that line
