@@ -316,11 +316,13 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 	}
 	c.options.mount(r, data, i.volume, config, host)
 	return client.ContainerCreateOptions{
-		Name:       "tare-" + r.Owner.ID() + "-" + r.Name,
+		Name:       containerName(r.Owner.ID(), r.Name),
 		Config:     config,
 		HostConfig: host,
 	}
 }
+
+func containerName(owner, instance string) string { return "tare-" + owner + "-" + instance }
 
 // notes about this start, from the options and the agent's Hello.
 func (c *containers) notes(l environment.Limits, h agent.Hello) []string {

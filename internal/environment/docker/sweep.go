@@ -77,7 +77,9 @@ func (b brand) sweepAt(ctx context.Context, host, home string, dead func(ownerID
 		return nil, e.explain("listing the containers of "+home, err)
 	}
 	for _, c := range containers.Items {
-		if left(c.Labels) {
+		// A container has the labels of its image too, so they do not tell who started it.
+		// Its name does.
+		if left(c.Labels) && slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+containerName(c.Labels[cleanup.Label], "")) }) {
 			e.thaw(ctx, c.ID)
 			err := e.removeContainer(ctx, c.ID)
 			done(fmt.Sprintf("container %.12s", c.ID), errors.Join(err, endHelpers(ctx, c.ID, "")))

@@ -212,11 +212,15 @@ func Alive(home string) ([]string, error) {
 }
 
 // Dead reports whether no process owns an ID in this home: its lock is free, or
-// there is no such owner. If that cannot be determined, it returns false.
+// there is no such owner. If that cannot be determined, or if the ID is none of this home,
+// it returns false: a label may be anybody's.
 func Dead(home, id string) bool {
 	home, err := canonical(home)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
+	}
+	if !isID(home, id) {
+		return false
 	}
 	release, err := lockWork(home)
 	if err != nil {

@@ -162,7 +162,7 @@ func TestASweepRemovesEverythingOfAKilledOwnerAndNothingOfARunningOne(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !asked[deadID] || asked[livingID] || !asked["other"] {
+	if !asked[deadID] || asked[livingID] || asked["other"] {
 		t.Errorf("the sweeper was told that these are dead: %v", asked)
 	}
 	t.Logf("removed:\n%s", strings.Join(removed, "\n"))
