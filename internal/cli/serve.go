@@ -27,7 +27,7 @@ or is one. The pages list and search runs, show their reports, follow those that
 under way, compare two, and show how a contrast changed over runs.
 
 The pages only show: nothing can be started or changed. On another address than
-loopback, a browser needs the token that is printed.`,
+loopback, a browser needs a token: that of --token-file, or a new one, which is printed.`,
 		Example: `  tare serve
   tare serve ./results --listen 127.0.0.1:0
   tare serve --listen 192.0.2.7:8090 --token-file ~/.tare-token`,
@@ -55,7 +55,7 @@ loopback, a browser needs the token that is printed.`,
 				return errors.Join(err, server.Close())
 			}
 			server.Begin(runs)
-			fmt.Fprintf(app.Stdout, "runs: %s (Ctrl-C ends it)\n", server.URL())
+			app.tellAddress(server.URL(), token, tokenFile)
 			<-command.Context().Done()
 			return server.Close()
 		},
@@ -65,6 +65,19 @@ loopback, a browser needs the token that is printed.`,
 	flags.StringVar(&tokenFile, "token-file", "", "`file` with the token that a browser needs, also on loopback (default: on other addresses, a new one)")
 	flags.BoolVar(&again, "reindex", false, "build the index of the runs again")
 	return command
+}
+
+// tellAddress says what a browser opens. A token that the user gave is not printed:
+// outputs are kept in logs.
+func (a *App) tellAddress(url, token, file string) {
+	end := "Ctrl-C ends it"
+	switch {
+	case file != "":
+		end = fmt.Sprintf("with ?token= and the token of %s at the end; ", file) + end
+	case token != "":
+		url += "?token=" + token
+	}
+	fmt.Fprintf(a.Stdout, "runs: %s (%s)\n", url, end)
 }
 
 // serveToken is the token of a file, or a new one where other machines can come.
@@ -78,6 +91,9 @@ func serveToken(file, address string) (string, error) {
 	text, err := bounded.ReadFile(file, 4096)
 	if err != nil {
 		return "", badInput("read the token: %w", err)
+	}
+	if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		return "", badInput("--token-file %s: other users of this machine may open it (mode %04o): `chmod 600 %[1]s`, and take another token if they could read it", file, info.Mode().Perm())
 	}
 	token := strings.TrimSpace(string(text))
 	if err := serve.CheckToken(token); err != nil {

@@ -105,6 +105,19 @@ func TestServeAsksForATokenWhereOthersCanCome(t *testing.T) {
 	if token, err := serveToken(file, "127.0.0.1:0"); err != nil || token != "0123456789abcdef" {
 		t.Errorf("token %q, %v", token, err)
 	}
+	var said strings.Builder
+	(&App{Stdout: &said}).tellAddress("http://127.0.0.1:1/", "0123456789abcdef", file)
+	if want := "runs: http://127.0.0.1:1/ (with ?token= and the token of " + file + " at the end; Ctrl-C ends it)\n"; said.String() != want {
+		t.Errorf("%q, not %q", said.String(), want)
+	}
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o620} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if token, err := serveToken(file, "127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "`chmod 600 "+file+"`") {
+			t.Errorf("mode %o: %q, %v", mode, token, err)
+		}
+	}
 	if token, err := serveToken("", "127.0.0.1:0"); err != nil || token != "" {
 		t.Errorf("on loopback: token %q, %v", token, err)
 	}

@@ -81,7 +81,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="tare"`)
-	http.Error(w, "this server needs its token: open the address that tare serve printed, or send the header Authorization: Bearer TOKEN", http.StatusUnauthorized)
+	http.Error(w, "this server needs its token: open its address with ?token=TOKEN at the end, or send the header Authorization: Bearer TOKEN", http.StatusUnauthorized)
 }
 
 // right compares in a time that does not depend on the token.

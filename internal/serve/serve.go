@@ -92,18 +92,14 @@ func Loopback(address string) bool {
 	return err == nil && found.IP.IsLoopback()
 }
 
-// URL is the address to open, with the token.
+// URL is the address to open, without the token.
 func (s *Server) URL() string {
 	at := s.socket.Addr().(*net.TCPAddr)
 	host := at.IP.String()
 	if at.IP.IsUnspecified() {
 		host = "localhost"
 	}
-	url := "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)) + "/"
-	if s.Token != "" {
-		url += "?token=" + s.Token
-	}
-	return url
+	return "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port)) + "/"
 }
 
 // Close ends the server; requests in progress have a second.

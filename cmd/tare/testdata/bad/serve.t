@@ -15,9 +15,13 @@ What tare serve cannot show, and where it cannot listen.
   [2]
   $ echo secret >short.txt
   $ tare serve --token-file short.txt
+  tare: --token-file short.txt: other users of this machine may open it (mode 0644): `chmod 600 short.txt`, and take another token if they could read it
+  [2]
+  $ chmod 600 short.txt
+  $ tare serve --token-file short.txt
   tare: --token-file short.txt: a token has at least 16 characters
   [2]
-  $ echo 'a token with blanks' >blanks.txt
+  $ (umask 077; echo 'a token with blanks' >blanks.txt)
   $ tare serve --token-file blanks.txt
   tare: --token-file blanks.txt: a token has letters, digits, - and _ only
   [2]
