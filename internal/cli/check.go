@@ -69,7 +69,12 @@ none is broken and one is undecided.`,
 			if err := writeSheet(&b, sheet, format, terminalOptions(app.Stdout, false).Width); err != nil {
 				return err
 			}
-			if err := app.deliver(out, "check", b.Bytes()); err != nil {
+			if format == "github" && out == "-" { // its lines are commands, which text is not
+				_, err = term.Binary(app.Stdout).Write(b.Bytes())
+			} else {
+				err = app.deliver(out, "check", b.Bytes())
+			}
+			if err != nil {
 				return err
 			}
 			return statusOf(sheet)
@@ -117,7 +122,7 @@ func writeSheet(w io.Writer, s budget.Sheet, format string, width int) error {
 		fmt.Fprint(w, term.Prose(model.Mark+" "+budget.Confounded+": tare parity "+s.Run, width))
 	}
 	for _, reason := range slices.Compact(reasons) {
-		fmt.Fprint(w, term.Prose(reason, width))
+		fmt.Fprint(w, term.Prose(term.Cell(reason), width))
 	}
 	return nil
 }

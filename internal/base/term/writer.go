@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/big"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"tare/internal/base/visible"
 )
@@ -15,8 +17,10 @@ import (
 // Writer writes text to a terminal, a file or a pipe so that nothing in it acts there:
 // not what came from an image, a run or a server, only what Own marked.
 type Writer struct {
-	out io.Writer
-	err error
+	out   io.Writer
+	err   error
+	begun bool // the line has more than spaces
+	hash  bool // the last character was #
 }
 
 // Err is the first error of what was written: most who print look at none.
@@ -57,17 +61,42 @@ var owned = regexp.MustCompile(regexp.QuoteMeta(mark) + "(\r|\x1b\\[[0-9;]*[A-Za
 // that begins with ESC [.
 func Own(sequence string) string { return mark + sequence }
 
+// anywhere are commands to runners of CI wherever they are in a line of a job's output:
+// ##[add-mask] of GitHub and Azure, ##vso[task.complete], ##teamcity[message].
+var anywhere = regexp.MustCompile(`##(\w*(?:\[|$))`)
+
+// inert is a text without commands that the runner of a CI job obeys in what is printed. A
+// line that begins with :: is one of GitHub. In JSON the escapes are part of a string.
+func (w *Writer) inert(text string) string {
+	var shown strings.Builder
+	if after, is := strings.CutPrefix(text, "#"); is && w.hash {
+		shown.WriteString(`\u0023`)
+		text = after
+	}
+	w.hash = strings.HasSuffix(text, "#")
+	for line := range strings.Lines(visible.Text(text)) {
+		bare := strings.TrimLeftFunc(line, unicode.IsSpace)
+		if !w.begun && (bare == ":" || strings.HasPrefix(bare, "::")) {
+			line = line[:len(line)-len(bare)] + `\u003a` + bare[1:]
+		}
+		w.begun = !strings.HasSuffix(line, "\n") && (w.begun || bare != "")
+		shown.WriteString(line)
+	}
+	return anywhere.ReplaceAllString(shown.String(), `\u0023#$1`)
+}
+
 // Write writes the text, with what acts shown as an escape. It may be part of a text, if
 // it does not begin or end within a character or a sequence.
 func (w *Writer) Write(text []byte) (int, error) {
 	var shown bytes.Buffer
 	end := 0
 	for _, at := range owned.FindAllSubmatchIndex(text, -1) {
-		shown.WriteString(visible.Text(string(text[end:at[0]])))
+		shown.WriteString(w.inert(string(text[end:at[0]])))
 		shown.Write(text[at[2]:at[3]])
+		w.begun = w.begun && text[at[2]] != '\r' // with which runners of CI end a line
 		end = at[1]
 	}
-	shown.WriteString(visible.Text(string(text[end:])))
+	shown.WriteString(w.inert(string(text[end:])))
 	if _, err := w.out.Write(shown.Bytes()); err != nil {
 		w.err = cmp.Or(w.err, err)
 		return 0, err
