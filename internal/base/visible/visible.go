@@ -9,6 +9,7 @@ package visible
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -122,9 +123,17 @@ func fieldsOf(t reflect.Type) []field {
 	return all
 }
 
+// markup is what Markdown acts on, and nowhere is a character without width, which keeps
+// apart what GitHub and GitLab make a link or a notification of: addresses, @team, #12.
+var (
+	markup  = strings.NewReplacer("\\", "\\\\", "|", "\\|", "\n", " ", "<", "&lt;", "](", "]\\(", "*", "\\*", "_", "\\_", "`", "\\`", "~~", "\\~~", "&", "&amp;")
+	links   = regexp.MustCompile(`(?i)(:)(//)|(\bwww)(\.)|(\bgh)(-\d)|([@#!])(\\?\w)`)
+	nowhere = "$1$3$5$7&#8203;$2$4$6$8"
+)
+
 // Markdown keeps text from being read as markup, and inside its table cell.
 func Markdown(text string) string {
-	return strings.NewReplacer("\\", "\\\\", "|", "\\|", "\n", " ", "<", "&lt;", "](", "]\\(", "*", "\\*", "_", "\\_", "`", "\\`", "~~", "\\~~").Replace(Text(text))
+	return links.ReplaceAllString(markup.Replace(Text(text)), nowhere)
 }
 
 // MarkdownCode sets text as code, whatever backticks it has.

@@ -66,3 +66,22 @@ func TestNamesAreOneLine(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// What GitHub and GitLab make links and notifications of, beside the markup itself.
+func TestTextInMarkdownCallsNobody(t *testing.T) {
+	const apart = "&#8203;"
+	for text, want := range map[string]string{
+		"ask @team":              "ask @" + apart + "team",
+		"&#64;team &commat;team": "&amp;#" + apart + "64;team &amp;commat;team",
+		"https://evil.example":   "https:" + apart + "//evil.example",
+		"WWW.evil.example":       "WWW" + apart + ".evil.example",
+		"me@evil.example":        "me@" + apart + "evil.example",
+		"closes #12, !3, GH-4":   "closes #" + apart + "12, !" + apart + "3, GH" + apart + "-4",
+		"@_x":                    "@" + apart + `\_x`,
+		"p99 <= 5 ms: a, b":      "p99 &lt;= 5 ms: a, b",
+	} {
+		if got := Markdown(text); got != want {
+			t.Errorf("%q becomes %q, not %q", text, got, want)
+		}
+	}
+}
