@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -22,6 +23,8 @@ const (
 	maxPageParts = 1 << 10
 	// maxReadings is how many bytes, unpacked, and values a file can have.
 	maxReadings = 1 << 28
+	// mostWindow is how much memory a page may ask for to be unpacked.
+	mostWindow = 16 << 20
 )
 
 // source is not called Reader, as one of its methods is.
@@ -102,7 +105,7 @@ func checkPages(data []byte, m *format.FileMetaData) error {
 				!take(&unpacked, m.TotalUncompressedSize) || !take(&values, m.NumValues) {
 				return fmt.Errorf("its column %s claims %d bytes with %d values, and the file has %d bytes", strings.Join(m.PathInSchema, "."), m.TotalUncompressedSize, m.NumValues, len(data))
 			}
-			if err := checkColumn(data[begin:begin+m.TotalCompressedSize], m.TotalUncompressedSize); err != nil {
+			if err := checkColumn(data[begin:begin+m.TotalCompressedSize], m.TotalUncompressedSize, m.Codec); err != nil {
 				return fmt.Errorf("its column %s: %w", strings.Join(m.PathInSchema, "."), err)
 			}
 		}
@@ -119,12 +122,21 @@ func take(sum *int64, n int64) bool {
 	return *sum <= maxReadings
 }
 
-// checkColumn reads the headers of a column's pages, which have a size when they are unpacked.
-func checkColumn(pages []byte, unpacked int64) error {
+// checkColumn reads a column's pages, which claim a size when they are unpacked. The library
+// unpacks whatever a page has before it compares.
+func checkColumn(pages []byte, unpacked int64, codec format.CompressionCodec) error {
+	if codec != format.Zstd && codec != format.Uncompressed {
+		return fmt.Errorf("it is compressed with %v, and tare compresses with %v", codec, format.Zstd)
+	}
 	for from := bytes.NewReader(pages); from.Len() > 0; {
 		var page struct {
 			Unpacked int32 `thrift:"2,required"`
 			Packed   int32 `thrift:"3,required"`
+			Second   struct {
+				Definitions int32             `thrift:"5"`
+				Repetitions int32             `thrift:"6"`
+				Packed      thrift.Null[bool] `thrift:"7,optional"`
+			} `thrift:"8"`
 		}
 		at := len(pages) - from.Len()
 		if err := decode(from, maxPageParts, &page); err != nil {
@@ -133,9 +145,40 @@ func checkColumn(pages []byte, unpacked int64) error {
 		if unpacked -= int64(page.Unpacked); page.Unpacked < 0 || unpacked < 0 || page.Packed < 0 || int(page.Packed) > from.Len() {
 			return fmt.Errorf("its page at byte %d claims %d bytes, unpacked from %d", at, page.Unpacked, page.Packed)
 		}
+		begin := len(pages) - from.Len()
 		if _, err := from.Seek(int64(page.Packed), io.SeekCurrent); err != nil {
 			return err
 		}
+		// The levels before the values of a page of the second version are not compressed.
+		levels := int64(page.Second.Definitions) + int64(page.Second.Repetitions)
+		if page.Second.Definitions < 0 || page.Second.Repetitions < 0 || levels > int64(page.Packed) {
+			return fmt.Errorf("its page at byte %d claims %d bytes of levels in %d", at, levels, page.Packed)
+		}
+		if codec == format.Uncompressed || page.Second.Packed.Valid && !page.Second.Packed.V {
+			continue
+		}
+		if err := checkUnpacked(pages[begin+int(levels):begin+int(page.Packed)], page.Unpacked); err != nil {
+			return fmt.Errorf("its page at byte %d, which claims %d bytes: %w", at, page.Unpacked, err)
+		}
+	}
+	return nil
+}
+
+// checkUnpacked unpacks the values of a page within what it claims.
+func checkUnpacked(values []byte, claim int32) error {
+	if len(values) == 0 {
+		return nil
+	}
+	unpack, err := zstd.NewReader(bytes.NewReader(values), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(max(uint64(claim)+1, mostWindow)))
+	if err != nil {
+		return err
+	}
+	defer unpack.Close()
+	switch n, err := io.Copy(io.Discard, io.LimitReader(unpack, int64(claim)+1)); {
+	case n > int64(claim):
+		return errors.New("it has more")
+	case err != nil:
+		return fmt.Errorf("it is damaged: %w", err)
 	}
 	return nil
 }

@@ -7,10 +7,14 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
 	"tare/internal/usage"
@@ -91,6 +95,46 @@ func TestReadingsThatClaimMoreThanTheirFileHasAreRefused(t *testing.T) {
 		if bytes, err := allocated(data); err == nil || bytes > 16<<20 {
 			t.Errorf("%s: %d bytes: %v", what, bytes, err)
 		}
+	}
+}
+
+// The pages of a file are as tare wrote them, and one unpacks to a gigabyte: the library
+// would unpack it, and then compare.
+func TestAPageOfReadingsUnpacksToNoMoreThanItClaims(t *testing.T) {
+	pack, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pack.Close()
+	packed := func(bytes int) []byte { return pack.EncodeAll(make([]byte, bytes), nil) }
+	pageOf := func(claim int, values []byte, levels int) []byte {
+		header := format.PageHeader{Type: format.DataPageV2, UncompressedPageSize: int32(claim), CompressedPageSize: int32(levels + len(values)),
+			DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{DefinitionLevelsByteLength: int32(levels)})}
+		text, err := thrift.Marshal(new(thrift.CompactProtocol), &header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(append(text, make([]byte, levels)...), values...)
+	}
+	for claim, c := range map[int]struct {
+		page []byte
+		want string
+	}{
+		1000: {pageOf(1000, packed(1000), 3), ""},
+		999:  {pageOf(999, packed(1000), 3), "it has more"},
+		100:  {pageOf(100, packed(1<<30), 0), "100 bytes: it has more"},
+		10:   {pageOf(10, packed(10), 40)[:40], "unpacked from"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := checkColumn(c.page, int64(claim), format.Zstd)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 32<<20 || c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("a page that claims %d bytes: %d bytes: %v", claim, used, err)
+		}
+	}
+	if err := checkColumn(nil, 0, format.Snappy); err == nil || !strings.Contains(err.Error(), "compressed with") {
+		t.Error(err)
 	}
 }
 
