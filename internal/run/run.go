@@ -352,7 +352,8 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 		e.events(Event{Kind: Noted, Message: afterTheEnd})
 		return e.conclude(ctx, m.Sessions[i].Stopped, false)
 	}
-	m.Sessions = append(m.Sessions, rundir.Session{Started: time.Now().UTC(), Parallel: e.Parallel})
+	began := time.Now().UTC()
+	m.Sessions = append(m.Sessions, rundir.Session{Started: began, Parallel: e.Parallel})
 	session := len(m.Sessions) - 1
 	m.Noise = doctor.Noise()
 
@@ -364,7 +365,7 @@ func (e *execution) execute(ctx context.Context) (*Result, error) {
 	if err != nil {
 		stopped = e.secrets.Mask(err.Error())
 	}
-	m.Sessions[session].Ended, m.Sessions[session].Stopped = time.Now().UTC(), stopped
+	m.Sessions[session].Ended, m.Sessions[session].Stopped = began.Add(time.Since(began)), stopped // the clock may have been set
 	m.Sessions[session].Over = err == nil && !interrupted
 	if err := errors.Join(err, e.run.SaveManifest()); err != nil {
 		if n := len(e.run.Trials); n > 0 || e.trying {

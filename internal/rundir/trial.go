@@ -183,10 +183,15 @@ type Copy struct {
 }
 
 // Elapsed is the time that trials took, in the order of the journal. Those of
-// environments that alternate lie over each other: their time counts once.
+// environments that alternate lie over each other: their time counts once. One that ended
+// before another began that is before it in the journal ran after the clock was set back.
 func Elapsed(trials []Trial) (total time.Duration) {
-	var until time.Time
+	var began, until time.Time // of the last one
 	for _, t := range trials {
+		if t.Ended.Before(began) {
+			until = t.Started
+		}
+		began = t.Started
 		from := t.Started
 		if from.Before(until) {
 			from = until
