@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -113,12 +114,20 @@ func (c *Client) readHello(reader *wire.Reader) error {
 	if err := f.Decode(&c.hello); err != nil {
 		return err
 	}
+	if h := c.hello; h.CPUs < 0 || h.Uptime < 0 || h.AgentTime < 0 || slices.ContainsFunc(h.Cores, func(core int) bool { return core < 0 || core >= mostCores }) {
+		return fmt.Errorf("the agent says what no machine is: %d CPUs, cores %s, up for %v, agent time %v", h.CPUs, clipped(fmt.Sprint(h.Cores)), h.Uptime, h.AgentTime)
+	}
 	c.last = c.hello.First
 	if c.hello.Protocol != wire.Protocol {
 		return fmt.Errorf("the agent has protocol version %d and this tare %d; build both from the same source (make build)", c.hello.Protocol, wire.Protocol)
 	}
 	return nil
 }
+
+// mostCores is how many CPUs Linux can be built for, and more.
+const mostCores = 1 << 16
+
+func clipped(text string) string { return fmt.Sprintf("%.100s", text) }
 
 // Hello returns the agent's first message.
 func (c *Client) Hello() Hello { return c.hello }

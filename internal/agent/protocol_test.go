@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"net"
 	"os/exec"
 	"strings"
@@ -242,6 +243,42 @@ func TestAnAgentCannotFillTheMemoryWithFramesOfAnyType(t *testing.T) {
 			t.Error(what, "are taken without an end")
 		}
 		close(hold)
+	}
+}
+
+// An agent is trusted with what it measured, not with numbers that nothing measures.
+func TestNumbersOfAnAgentThatAreNoneAreErrors(t *testing.T) {
+	for _, exit := range []wire.Exit{{Ended: -1}, {Started: 5, Ended: 4}, {Started: math.MinInt64, Ended: math.MaxInt64}, {User: -1}, {System: -1}} {
+		c, p := play(t)
+		go func() {
+			f, _ := p.Next()
+			p.say(wire.TypeStarted, f.Request, wire.Started{PID: 1})
+			p.say(wire.TypeExit, f.Request, exit)
+		}()
+		if got, err := c.Run(soon(t), agent.Command{Argv: []string{"x"}}); err == nil || got != (agent.Exit{}) || !strings.Contains(err.Error(), "a way that is none") {
+			t.Errorf("%+v is taken: %+v, %v", exit, got, err)
+		}
+	}
+	c, p := play(t)
+	go func() {
+		f, _ := p.Next()
+		p.say(wire.TypeReply, f.Request, wire.Awaited{Elapsed: -1})
+	}()
+	if _, err := c.Await(soon(t), agent.Probe{TCP: "x"}); err == nil || !strings.Contains(err.Error(), "waited -1ns") {
+		t.Error(err)
+	}
+	for _, hello := range []wire.Hello{{CPUs: -1}, {Uptime: -1}, {AgentTime: -1}, {Cores: []int{0, -1}}, {Cores: []int{1 << 40}}} {
+		host, conn := net.Pipe()
+		p := played{t, wire.NewReader(conn), wire.NewWriter(conn), conn}
+		hello.Protocol = wire.Protocol
+		go func() {
+			p.Writer.Preamble()
+			p.say(wire.TypeHello, 0, hello)
+		}()
+		if _, err := agent.Connect(soon(t), host); err == nil || !strings.Contains(err.Error(), "what no machine is") {
+			t.Errorf("%+v is taken: %v", hello, err)
+		}
+		conn.Close()
 	}
 }
 

@@ -64,7 +64,9 @@ func (c *Client) await(ctx context.Context, p wire.Await) (time.Duration, error)
 		return 0, err
 	}
 	var awaited wire.Awaited
-	err = f.Decode(&awaited)
+	if err = f.Decode(&awaited); err == nil && awaited.Elapsed < 0 {
+		err = fmt.Errorf("the agent says that it waited %v", awaited.Elapsed)
+	}
 	return awaited.Elapsed, err
 }
 
