@@ -15,6 +15,7 @@ import (
 	"tare/internal/linux/listener"
 	"tare/internal/study"
 	"tare/internal/testing/freeport"
+	"tare/internal/testing/fuzzing"
 	"tare/internal/testing/needs"
 
 	_ "tare/internal/environment/docker"
@@ -87,6 +88,55 @@ func TestAProtocolIsRecognizedByItsAnswers(t *testing.T) {
 			<-ended
 			if got := strings.TrimSpace(fmt.Sprint(a.load, " ", a.status, " ", a.reason, " ", a.wrong)); err != nil || got != want || a.port != port {
 				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+// A server of an image may say anything, for as long as it likes.
+func TestAHostileServerTakesLittleAndSaysLittle(t *testing.T) {
+	long := strings.Repeat("A\x1b[2J\u2028", 100_000)
+	for name, said := range map[string]string{
+		"a long status":          "HTTP/1.1 200 " + long + "\r\n\r\n",
+		"a status with escapes":  "HTTP/1.1 299 \x1b[2J\u2028study: x\r\nContent-Length: 9000000000000\r\n\r\n",
+		"headers without an end": "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+long+"\r\n", 50),
+		"interim answers":        strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100_000),
+		"a redirection":          "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n",
+		"MySQL":                  "J\x00\x00\x00\x0a" + long,
+		"an error of MySQL":      "J\x00\x00\x00\xff" + long,
+		"Redis":                  "-NOAUTH " + long + "\r\n",
+		"a greeting":             long,
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := strings.HasPrefix(said, "J") || strings.HasPrefix(said, "A")
+			ended, bytes := make(chan struct{}), []byte(said)
+			go func() {
+				defer close(ended)
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					if !first {
+						_, _ = c.Read(make([]byte, 4096))
+					}
+					_ = c.SetWriteDeadline(time.Now().Add(time.Minute))
+					_, _ = c.Write(bytes)
+					c.Close()
+				}
+			}()
+			var a answer
+			fuzzing.Allocates(t, 8<<20, func() {
+				a, err = identify(t.Context(), "127.0.0.1", l.Addr().(*net.TCPAddr).Port, asked{path: "/"})
+			})
+			l.Close()
+			<-ended
+			if text := a.reason + a.wrong; err != nil || len(text) > 1500 || strings.ContainsAny(text, "\x1b\u2028") || strings.Contains(text, "study:") {
+				t.Errorf("%d bytes, %.300q, %v", len(text), text, err)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -106,11 +107,11 @@ func greeted(said []byte) (answer, bool) {
 		return answer{}, false
 	case len(said) > header && said[3] == 0 && said[header] == 10: // protocol version 10
 		version, _, _ := bytes.Cut(said[header+1:], []byte{0})
-		return answer{load: "mysql", reason: fmt.Sprintf("it greets as MySQL %q", version)}, true
+		return answer{load: "mysql", reason: fmt.Sprintf("it greets as MySQL %q", clip(version))}, true
 	case len(said) > header && said[3] == 0 && said[header] == 0xff:
-		return answer{load: "mysql", reason: "it greets with an error of MySQL", wrong: fmt.Sprintf("MySQL answers %q", said[header+1:])}, true
+		return answer{load: "mysql", reason: "it greets with an error of MySQL", wrong: fmt.Sprintf("MySQL answers %q", clip(said[header+1:]))}, true
 	}
-	return answer{load: "tcp", reason: fmt.Sprintf("it greets with %q", said[:min(len(said), 40)])}, true
+	return answer{load: "tcp", reason: fmt.Sprintf("it greets with %q", clip(said))}, true
 }
 
 func asHTTP(ctx context.Context, at, path string) (answer, bool) {
@@ -122,7 +123,7 @@ func asHTTP(ctx context.Context, at, path string) (answer, bool) {
 	}
 	// What is asked is this port alone: no proxy, and no redirection is followed.
 	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
+		Transport:     &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Do(request)
@@ -130,9 +131,10 @@ func asHTTP(ctx context.Context, at, path string) (answer, bool) {
 		return answer{}, false
 	}
 	response.Body.Close()
-	a := answer{status: response.StatusCode, reason: fmt.Sprintf("it answers GET %s with %s", path, response.Status)}
+	status := strings.TrimSpace(fmt.Sprint(response.StatusCode, " ", http.StatusText(response.StatusCode))) // its own words may be anything
+	a := answer{status: response.StatusCode, reason: fmt.Sprintf("it answers GET %s with %s", path, status)}
 	if a.status >= 400 {
-		a.wrong = fmt.Sprintf("GET %s gets the answer %s: name a page with --url /PATH", path, response.Status)
+		a.wrong = fmt.Sprintf("GET %s gets the answer %s: name a page with --url /PATH", path, status)
 	}
 	return a, true
 }
@@ -143,7 +145,7 @@ func asRedis(said []byte) (answer, bool) {
 	case "+PONG":
 		return answer{reason: "it answers PING with PONG"}, true
 	case "-NOAUTH", "-DENIED", "-NOPERM":
-		return answer{reason: "it answers PING as Redis does", wrong: fmt.Sprintf("Redis answers %q: set its password with --env-var REDISCLI_AUTH=..., or start it without one and with protected-mode no", line)}, true
+		return answer{reason: "it answers PING as Redis does", wrong: fmt.Sprintf("Redis answers %q: set its password with --env-var REDISCLI_AUTH=..., or start it without one and with protected-mode no", clip(line))}, true
 	}
 	return answer{}, false
 }
@@ -154,7 +156,7 @@ func passwordRefused(said []byte) string {
 	if bytes.HasPrefix(line, []byte("+OK")) {
 		return ""
 	}
-	return fmt.Sprintf("Redis answers %q to the password: set another one with --env-var REDISCLI_AUTH=...", line)
+	return fmt.Sprintf("Redis answers %q to the password: set another one with --env-var REDISCLI_AUTH=...", clip(line))
 }
 
 func asPostgres(said []byte) (answer, bool) {
@@ -185,12 +187,15 @@ func (a asked) refused(said []byte) string {
 	case said[0] == 'E':
 		for field := range bytes.SplitSeq(said[header:], []byte{0}) {
 			if len(field) > 0 && field[0] == 'M' {
-				return fmt.Sprintf("PostgreSQL refuses %s: %q: name others with --env-var POSTGRES_USER=... and POSTGRES_DB=...", who, field[1:])
+				return fmt.Sprintf("PostgreSQL refuses %s: %q: name others with --env-var POSTGRES_USER=... and POSTGRES_DB=...", who, clip(field[1:]))
 			}
 		}
 	}
 	return ""
 }
+
+// clip is what a message quotes of what a server said.
+func clip(said []byte) []byte { return said[:min(len(said), 100)] }
 
 // reply is what a server says to a message; nil if it says nothing.
 func reply(ctx context.Context, at string, message []byte) []byte {
