@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,6 +139,15 @@ func (c *cluster) dial() error {
 // name of the cluster in messages.
 func (c *cluster) name() string {
 	return fmt.Sprintf("namespace %s of the cluster at %s", c.Namespace, c.Server)
+}
+
+// login says which command the kubeconfig has run for each connection, with the rights of
+// tare: the file may be anybody's. It is empty where it names none.
+func (c *cluster) login() string {
+	if c.config.ExecProvider == nil {
+		return ""
+	}
+	return "; to log in, the kubeconfig runs " + strings.Join(append([]string{c.config.ExecProvider.Command}, c.config.ExecProvider.Args...), " ")
 }
 
 // version asks the API server for its version.

@@ -48,9 +48,9 @@ func requirements(o Options) []environment.Requirement {
 	answers := environment.Requirement{What: "a Kubernetes cluster that answers", Check: with(func(ctx context.Context, c *cluster) environment.Finding {
 		version, err := c.version(ctx)
 		if err != nil {
-			return missing("look with kubectl version", "%v", err)
+			return missing("look with kubectl version", "%v%s", err, c.login())
 		}
-		return environment.Finding{State: environment.Usable, Reason: version + ", " + c.name()}
+		return environment.Finding{State: environment.Usable, Reason: version + ", " + c.name() + c.login()}
 	})}
 	if o.As == "vmi" {
 		return o.ofMachines(answers, with)
