@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,10 +26,17 @@ import (
 // wrote.
 const maxMessage = 32 << 10
 
+// maxWord is the longest word of one, such as a name that somebody gave.
+const maxWord = 1000
+
+var longWord = regexp.MustCompile(fmt.Sprintf(`\S{%d}\S*`, maxWord))
+
 // say prints a message to stderr: wrapped on a terminal, and on one line where a
 // program or a log reads it.
 func (a *App) say(format string, args ...any) {
-	text := a.named(fmt.Sprintf(format, args...))
+	text := longWord.ReplaceAllStringFunc(a.named(fmt.Sprintf(format, args...)), func(word string) string {
+		return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(word[:maxWord/10], ""), len(word))
+	})
 	if len(text) > maxMessage {
 		text = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:maxMessage], ""), len(text))
 	}
@@ -85,7 +93,7 @@ func (a *App) deliver(out, what string, data []byte) error {
 		return err
 	}
 	if err := writeFile(out, data); err != nil {
-		return fmt.Errorf("write the %s to %s: %w; choose another file with --out", what, out, bounded.Cause(err))
+		return fmt.Errorf("write the %s to %s: %w; %s", what, out, bounded.Cause(err), bounded.Way(err, "choose another file with --out"))
 	}
 	return nil
 }

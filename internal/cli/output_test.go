@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"tare/internal/run"
+	"tare/internal/rundir"
+	"tare/internal/study"
 )
 
 func TestOutputInAnErrorIsNoLineOfItsOwn(t *testing.T) {
@@ -71,6 +76,25 @@ func TestNothingFromOutsideActsOnTheTerminal(t *testing.T) {
 		Main(context.Background(), &App{Home: home, Stdout: &out, Stderr: &out, Args: append([]string{"tare"}, args...)})
 		if out.Len() == 0 || strings.ContainsAny(out.String(), "\x1b\x07\u202e\u009b") || bytes.Contains(out.Bytes(), []byte("J\x9b")) || strings.Contains(out.String(), "\nforged") {
 			t.Errorf("%q: %q", args, out.String())
+		}
+	}
+}
+
+func TestALongNameIsNotEchoed(t *testing.T) {
+	var said bytes.Buffer
+	app := &App{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said, Home: t.TempDir(), Version: "1", Args: []string{"tare", "show", strings.Repeat("n", 100_000)}}
+	if status := Main(t.Context(), app); status != ExitBadInput || said.Len() > 3000 || !strings.Contains(said.String(), "nnn… (10") {
+		t.Errorf("%d, %d bytes: %.300s", status, said.Len(), said.String())
+	}
+}
+
+func TestARunThatMeasuredNothingDoesNotEndWell(t *testing.T) {
+	r := &run.Result{Run: &rundir.Run{Plan: &study.Plan{}}, Stopped: "the budget of 1ns is spent"}
+	for _, trials := range [][]rundir.Trial{nil, {{Status: rundir.Skipped}}} {
+		r.Run.Trials = trials
+		exit := (*ExitError)(nil)
+		if err := status(&App{}, r); !errors.As(err, &exit) || exit.Status != ExitSomeFailed || err.Error() != "nothing was measured: the budget of 1ns is spent" {
+			t.Error(err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -254,6 +255,8 @@ func status(app *App, result *run.Result) error {
 		return &ExitError{Status: ExitInterrupted, Err: fmt.Errorf("interrupted; continue with `tare %s --resume %s`", command, run.Name(app.Home, result.Directory))}
 	case result.Failed > 0:
 		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("%d of %d trials failed; the report lists them with their reasons", result.Failed, len(result.Run.Trials))}
+	case !slices.ContainsFunc(slices.Concat(result.Run.Trials, result.Run.Traced), func(t rundir.Trial) bool { return t.Status == rundir.OK }):
+		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("nothing was measured: %s", result.Stopped)}
 	case result.Alone():
 		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("nothing was compared: only the environment %s works here; the report says why the others do not", result.Run.Plan.Baseline)}
 	}

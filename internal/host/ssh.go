@@ -217,7 +217,7 @@ func socketDirectory() (string, error) {
 	if len(parent) > longest {
 		parent = "/tmp"
 	}
-	directory, err := os.MkdirTemp(parent, "tare-ssh-")
+	directory, err := bounded.TemporaryIn(parent, "tare-ssh-")
 	if err != nil {
 		return "", fmt.Errorf("making a directory for ssh's control socket: %w", err)
 	}

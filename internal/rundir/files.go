@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tare/internal/base/bounded"
 	"tare/internal/linux/beneath"
@@ -22,7 +23,14 @@ func within(directory string, do func(*os.Root) error) error {
 		return err
 	}
 	defer root.Close()
-	return do(root)
+	err = do(root)
+	if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
+		wrong.Path = filepath.Join(directory, wrong.Path)
+		if strings.HasSuffix(wrong.Err.Error(), "path escapes from parent") { // package os has no name for it
+			wrong.Err = errors.New("a link on the way leads out of the run, and tare follows none: replace it by the directory")
+		}
+	}
+	return err
 }
 
 func openFile(directory, name string, flag int) (file *os.File, err error) {
@@ -37,9 +45,9 @@ func openFile(directory, name string, flag int) (file *os.File, err error) {
 		}
 		file, err = beneath.Regular(root, name, flag)
 		if wrong := (*fs.PathError)(nil); errors.As(err, &wrong) {
-			wrong.Op, wrong.Path = "open", filepath.Join(directory, wrong.Path)
+			wrong.Op = "open"
 			if target, linked := root.Readlink(name); linked == nil && !errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%s is a link to %s, and tare follows none out of a run: replace it by the file", wrong.Path, target)
+				err = fmt.Errorf("%s is a link to %s, and tare follows none out of a run: replace it by the file", filepath.Join(directory, wrong.Path), target)
 			}
 		}
 		return err

@@ -67,6 +67,20 @@ func runWithTornLine(t *testing.T) string {
 	return directory
 }
 
+func TestALinkOnTheWayOutOfARunIsNamedWithIt(t *testing.T) {
+	directory := runWithTornLine(t)
+	if err := os.Symlink(t.TempDir(), filepath.Join(directory, "raw")); err != nil {
+		t.Fatal(err)
+	}
+	_, reading := readFile(directory, "raw/x")
+	_, writing := openFile(directory, "raw/x", os.O_WRONLY|os.O_CREATE)
+	for _, err := range []error{reading, writing, Replace(directory, "raw/x", nil, 0o600)} {
+		if err == nil || !strings.Contains(err.Error(), directory+"/raw") || !strings.Contains(err.Error(), "a link on the way leads out of the run") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestNothingIsWrittenThroughALinkInARunDirectory(t *testing.T) {
 	for _, name := range []string{
 		"manifest.json", "plan.json", "journal.jsonl", "journal.jsonl.torn", "lock", "report.md", "SHA256SUMS", "fingerprints/native--w.json",

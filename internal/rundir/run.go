@@ -193,7 +193,7 @@ func Vacant(directory string) error {
 }
 
 func notMade(directory string, err error) error {
-	return fmt.Errorf("the run directory %s cannot be made: %w; choose another one with --out", directory, bounded.Cause(err))
+	return fmt.Errorf("the run directory %s cannot be made: %w; %s", directory, bounded.Cause(err), bounded.Way(err, "choose another one with --out"))
 }
 
 // Create makes a run directory where it is vacant.

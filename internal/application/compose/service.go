@@ -143,10 +143,12 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (application.S
 	if c.StopGracePeriod != nil {
 		s.StopGrace = time.Duration(*c.StopGracePeriod)
 	}
-	s.Limits = limits(c)
+	if s.Limits = limits(c); s.Limits.CPUs < 0 || s.Limits.Memory < 0 {
+		return s, r.problemf("%sdeploy.resources.limits, cpus or mem_limit is below 0", at)
+	}
 	var err error
 	if s.Ports, s.Published, err = ports(c); err != nil {
-		return s, r.problemf("%sexpose: %v", at, err)
+		return s, r.problemf("%s%v", at, err)
 	}
 	if s.Health, s.NoHealth, err = health(c.HealthCheck); err != nil {
 		return s, r.problemf("%shealthcheck: %v", at, err)
@@ -213,6 +215,9 @@ const mostPorts = 1000
 // ports are the TCP ports on the container's side: the published ones first.
 func ports(c types.ServiceConfig) (all, published []int, err error) {
 	for _, p := range c.Ports[:min(len(c.Ports), mostPorts)] {
+		if p.Target < 1 || p.Target >= 1<<16 {
+			return nil, nil, fmt.Errorf("ports: %d is not a port: they are 1 to 65535", p.Target)
+		}
 		if port := int(p.Target); p.Protocol == "tcp" && !slices.Contains(published, port) {
 			published = append(published, port)
 		}
@@ -227,7 +232,7 @@ func ports(c types.ServiceConfig) (all, published []int, err error) {
 		low, err := strconv.ParseUint(first, 10, 16)
 		high, err2 := strconv.ParseUint(last, 10, 16)
 		if err != nil || err2 != nil || low == 0 || high < low {
-			return nil, nil, fmt.Errorf("%q is not a port or a range of ports, such as 8080 or 8080-8090", text)
+			return nil, nil, fmt.Errorf("expose: %q is not a port or a range of ports, such as 8080 or 8080-8090", text)
 		}
 		for port := low; port <= high && len(all) < mostPorts && (protocol == "tcp" || protocol == ""); port++ {
 			if !slices.Contains(all, int(port)) {

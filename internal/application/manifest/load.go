@@ -236,6 +236,10 @@ func (r *reader) workload(p *pod, replicas *int32, selector *metav1.LabelSelecto
 			return
 		}
 	}
+	if replicas != nil && *replicas < 0 {
+		r.problem(o, objects.Find(o.Node, "spec", "replicas"), "replicas is %d: it is a number of pods", *replicas)
+		return
+	}
 	if replicas != nil && *replicas == 0 {
 		r.note("replicas", "it is 0, and no pod of it is run", o.Name)
 		return

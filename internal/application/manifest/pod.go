@@ -85,14 +85,21 @@ func (r *reader) container(p *pod, spec corev1.Container, at *yaml.Node, s *appl
 	s.Entrypoint, s.Command = c.words("command", spec.Command), c.words("args", spec.Args)
 	s.Dir = spec.WorkingDir
 	c.user()
-	for _, port := range spec.Ports {
+	for i, port := range spec.Ports {
+		if port.ContainerPort < 1 || port.ContainerPort >= 1<<16 {
+			c.failed([]any{"ports", i, "containerPort"}, "%d is not a port: ports are 1 to 65535", port.ContainerPort)
+			continue
+		}
 		if (port.Protocol == "" || port.Protocol == corev1.ProtocolTCP) && !slices.Contains(s.Ports, int(port.ContainerPort)) {
 			s.Ports = append(s.Ports, int(port.ContainerPort))
 		}
 	}
 	limits := spec.Resources.Limits
 	s.Limits.CPUs, s.Limits.Memory = limits.Cpu().AsApproximateFloat64(), limits.Memory().Value()
-	for name := range limits {
+	for name, limit := range limits {
+		if limit.Sign() < 0 {
+			c.failed([]any{"resources", "limits", string(name)}, "resources.limits.%s is %s: a limit is not below 0", name, limit.String())
+		}
 		if name != corev1.ResourceCPU && name != corev1.ResourceMemory && name != corev1.ResourceEphemeralStorage {
 			c.failed([]any{"resources", "limits", string(name)}, "resources.limits.%s: instances have no such resource: leave it out, if the application works without", name)
 		}
@@ -365,7 +372,7 @@ func (c container) health() {
 	case probe.TCPSocket != nil:
 		h.Port = c.port([]any{key, "tcpSocket", "port"}, probe.TCPSocket.Port)
 	case probe.GRPC != nil:
-		h.Port = int(probe.GRPC.Port)
+		h.Port = c.port([]any{key, "grpc", "port"}, intstr.FromInt32(probe.GRPC.Port))
 		c.note(key, "its service over gRPC is not asked; the pod is ready when the port accepts a connection", c.service.Name)
 	default:
 		c.failed([]any{key}, "%s has no check: write exec, httpGet or tcpSocket", key)

@@ -91,6 +91,27 @@ func Cause(err error) error {
 	return err
 }
 
+// Way is the way out of an error about a file: the caller's, unless another file would
+// fail in the same way.
+func Way(err error, caller string) string {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return "raise the limit of open files (ulimit -n)"
+	}
+	return caller
+}
+
+// Temporary makes a directory among the temporary files, with a name that begins so.
+func Temporary(prefix string) (string, error) { return TemporaryIn(os.TempDir(), prefix) }
+
+// TemporaryIn is Temporary in a directory that may be another one than TMPDIR.
+func TemporaryIn(parent, prefix string) (string, error) {
+	directory, err := os.MkdirTemp(parent, prefix)
+	if err != nil {
+		err = fmt.Errorf("no directory can be made in %s: %w; %s", parent, Cause(err), Way(err, "set TMPDIR to one where that is possible"))
+	}
+	return directory, err
+}
+
 // ErrTooLong is the error of what exceeds its limit.
 var ErrTooLong = errors.New("it is too long")
 

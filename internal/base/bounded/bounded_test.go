@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -125,5 +126,17 @@ func TestAWriterFailsBeyondItsLimit(t *testing.T) {
 	}
 	if _, err := w.Write([]byte("6")); !errors.Is(err, ErrTooLong) || text.String() != "12345" {
 		t.Error(text.String(), err)
+	}
+}
+
+func TestAnotherFileIsNoWayOutOfTheLimitOfOpenFiles(t *testing.T) {
+	const caller = "choose another file"
+	for err, want := range map[error]string{
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EMFILE}: "raise the limit of open files (ulimit -n)",
+		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}: caller,
+	} {
+		if got := Way(err, caller); got != want {
+			t.Errorf("%v: %s", err, got)
+		}
 	}
 }

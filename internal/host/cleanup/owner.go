@@ -81,12 +81,15 @@ func Open(home string) (*Owner, error) {
 	case errors.Is(err, private.ErrForeign):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("tare's home %s cannot be made: %w; choose another directory with --home", home, bounded.Cause(err))
+		return nil, fmt.Errorf("tare's home %s cannot be made: %w; %s", home, bounded.Cause(err), bounded.Way(err, "choose another directory with --home"))
 	case strings.ContainsAny(path, separators):
 		return nil, fmt.Errorf("the path of tare's home %q has a comma, a colon, a double quote or a newline, which engines and mounts treat as separators: choose another directory with --home", path)
 	}
 	home = path
 	release, err := lockWork(home)
+	if err != nil && !errors.Is(err, private.ErrForeign) {
+		err = fmt.Errorf("nothing can be made in tare's home %s: %w; %s", home, err, bounded.Way(err, "choose another directory with --home"))
+	}
 	if err != nil {
 		return nil, err
 	}

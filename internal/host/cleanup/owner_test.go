@@ -491,3 +491,9 @@ func TestNoOtherUserReachesWhatAnOwnerHas(t *testing.T) {
 		}
 	}
 }
+
+func TestAHomeInWhichNothingCanBeMadeIsNamed(t *testing.T) {
+	if _, err := Open("/proc/self"); err == nil || !strings.Contains(err.Error(), "nothing can be made in tare's home /proc/") || !strings.Contains(err.Error(), "--home") {
+		t.Error(err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"tare/internal/base/bounded"
 	"tare/internal/image/store"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -26,7 +27,7 @@ func Describe(ctx context.Context, reference string) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := os.MkdirTemp("", "tare-metadata-")
+	work, err := bounded.Temporary("tare-metadata-")
 	if err != nil {
 		return nil, store.Explain(err)
 	}

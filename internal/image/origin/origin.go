@@ -229,7 +229,7 @@ type tarOrigin struct{ file string }
 
 func (o tarOrigin) Resolve(ctx context.Context) (string, error) {
 	// Of an OCI archive only the image's metadata is read.
-	work, err := os.MkdirTemp("", "tare-archive-")
+	work, err := bounded.Temporary("tare-archive-")
 	if err != nil {
 		return "", store.Explain(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/base/bounded"
 )
 
 // The directories that Temporary makes have names that begin so, and a file that says whose
@@ -25,7 +27,7 @@ func Temporary() (directory string, remove func() error, err error) {
 		removeAbandoned(path)
 	}
 	for {
-		directory, err := os.MkdirTemp(parent, temporaryPrefix)
+		directory, err := bounded.Temporary(temporaryPrefix)
 		if err != nil {
 			return "", nil, err
 		}

@@ -322,9 +322,9 @@ func (g *Guest) Freeze(ctx context.Context) error {
 	if g.frozen {
 		return nil
 	}
-	if err := bounded(ctx, g.driver.Pause); err != nil {
+	if err := within(ctx, g.driver.Pause); err != nil {
 		err = fmt.Errorf("freezing guest %s: %w", g.request.Name, err)
-		return errors.Join(err, bounded(context.WithoutCancel(ctx), g.driver.Resume))
+		return errors.Join(err, within(context.WithoutCancel(ctx), g.driver.Resume))
 	}
 	g.frozen = true
 	return nil
@@ -337,14 +337,14 @@ func (g *Guest) Thaw(ctx context.Context) error {
 	if !g.frozen {
 		return nil
 	}
-	if err := bounded(ctx, g.driver.Resume); err != nil {
+	if err := within(ctx, g.driver.Resume); err != nil {
 		return fmt.Errorf("thawing guest %s: %w", g.request.Name, err)
 	}
 	g.frozen = false
 	return nil
 }
 
-func bounded(ctx context.Context, request func(context.Context) error) error {
+func within(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, freezeTimeout)
 	defer cancel()
 	return request(ctx)

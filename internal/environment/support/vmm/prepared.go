@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"tare/internal/agent"
+	"tare/internal/base/bounded"
 	"tare/internal/image"
 	"tare/internal/image/kernel"
 )
@@ -38,7 +39,7 @@ func (p *Prepared[T]) Prepare(ctx context.Context, img *image.Image, progress fu
 	if _, done := p.roots[img.Digest]; done {
 		return nil
 	}
-	work, err := os.MkdirTemp("", "tare-guest-")
+	work, err := bounded.Temporary("tare-guest-")
 	if err != nil {
 		return fmt.Errorf("creating a directory to prepare a guest in: %w", err)
 	}
