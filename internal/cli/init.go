@@ -116,12 +116,12 @@ func (f *initFlags) make(ctx context.Context, app *App, args []string, isCommand
 		f.choose(ctx, app, scaffold.Environments)
 		return o.FromCommand(args)
 	}
-	path, isCompose, err := scaffold.ComposeFile(args[0])
+	files, isCompose, err := scaffold.ComposeFile(args[0])
 	if err != nil {
 		return nil, err
 	}
 	if isCompose {
-		application, paths, err := scaffold.Application(ctx, append([]string{path}, args[1:]...))
+		application, paths, err := scaffold.Application(ctx, append(files, args[1:]...))
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -77,6 +79,9 @@ func serviceOf(s application.Service, app *application.Application, driver strin
 		}
 		one.Secrets = append(one.Secrets, ServiceSecret{Name: v.Name, Value: source})
 	}
+	if lacking := Lacking(s); len(lacking) > 0 {
+		return fail("volumes", "there is no %s on this machine, and tare creates none: Compose makes directories of such paths, as mkdir -p does", strings.Join(lacking, ", "))
+	}
 	for _, v := range s.Volumes {
 		if v.Target == "/data" && (v.Kind != "volume" || shared(app, v.Source)) {
 			return fail("volumes", "/data is each instance's own directory, at which nothing else can be: use another path, or a volume of this service alone")
@@ -106,6 +111,31 @@ func serviceOf(s application.Service, app *application.Application, driver strin
 		one.Files = append(one.Files, file)
 	}
 	return one, server, nil
+}
+
+// Lacking are the paths of this machine that a service mounts and that are not there, besides
+// what is refused anyway.
+func Lacking(s application.Service) (paths []string) {
+	for _, v := range s.Volumes {
+		if _, err := os.Stat(v.Source); v.Kind == "bind" && v.Target != "/data" && errors.Is(err, os.ErrNotExist) && !slices.Contains(paths, v.Source) {
+			paths = append(paths, v.Source)
+		}
+	}
+	return paths
+}
+
+// Refused are the reasons for which a run does not take services, besides what they ask for
+// and what they lack.
+func Refused(app *application.Application) (reasons []string) {
+	for _, s := range app.Services {
+		if len(s.Asks) > 0 || len(Lacking(s)) > 0 {
+			s.Asks, s.Volumes = nil, lists.Filter(s.Volumes, func(v application.Volume) bool { return v.Kind != "bind" || v.Target == "/data" })
+		}
+		if _, _, err := serviceOf(s, app, ""); err != nil {
+			reasons = append(reasons, err.Error())
+		}
+	}
+	return reasons
 }
 
 func literals(words []string) []string {

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -18,7 +19,7 @@ import (
 const readable = 0o444
 
 // references adds the secrets and the configs of a service.
-func (r *reader) references(p *types.Project, c types.ServiceConfig, s *application.Service) error {
+func (r *reader) references(p *types.Project, c types.ServiceConfig, s *application.Service) (wrong error) {
 	add := func(key string, f types.FileReferenceConfig, o types.FileObjectConfig) error {
 		file := application.File{Source: o.File, Target: f.Target, UID: f.UID, GID: f.GID, Mode: readable, Secret: key == "secrets"}
 		file.Target = cmp.Or(file.Target, f.Source)
@@ -56,16 +57,12 @@ func (r *reader) references(p *types.Project, c types.ServiceConfig, s *applicat
 		return nil
 	}
 	for _, one := range c.Secrets {
-		if err := add("secrets", types.FileReferenceConfig(one), types.FileObjectConfig(p.Secrets[one.Source])); err != nil {
-			return err
-		}
+		wrong = errors.Join(wrong, add("secrets", types.FileReferenceConfig(one), types.FileObjectConfig(p.Secrets[one.Source])))
 	}
 	for _, one := range c.Configs {
-		if err := add("configs", types.FileReferenceConfig(one), types.FileObjectConfig(p.Configs[one.Source])); err != nil {
-			return err
-		}
+		wrong = errors.Join(wrong, add("configs", types.FileReferenceConfig(one), types.FileObjectConfig(p.Configs[one.Source])))
 	}
-	return nil
+	return wrong
 }
 
 // checkSecret says why a run would refuse the value of a secret: a variable's, or that of
@@ -85,39 +82,9 @@ func checkSecret(f application.File, value string) error {
 }
 
 // mounts adds the volumes of a service.
-func (r *reader) mounts(p *types.Project, c types.ServiceConfig, s *application.Service) error {
-	at := "services." + c.Name + ".volumes"
+func (r *reader) mounts(p *types.Project, c types.ServiceConfig, s *application.Service) (wrong error) {
 	for _, v := range c.Volumes {
-		one := application.Volume{Kind: v.Type, Source: v.Source, Target: path.Clean(v.Target), ReadOnly: v.ReadOnly}
-		switch v.Type {
-		case types.VolumeTypeVolume:
-			if device, err := r.named(p.Volumes[v.Source], v.Source); err != nil {
-				return err
-			} else if device != "" {
-				one.Kind, one.Source = types.VolumeTypeBind, device
-			}
-			if v.Volume != nil && v.Volume.Subpath != "" {
-				return r.problemf("%s: %s: subpath is not supported: mount the whole volume", at, v.Target)
-			}
-		case types.VolumeTypeTmpfs:
-			if v.Tmpfs != nil {
-				one.Size = int64(v.Tmpfs.Size)
-			}
-		case types.VolumeTypeBind:
-		default:
-			return r.problemf("%s: %s: tare has no volumes of type %s: make it bind, volume or tmpfs", at, v.Target, v.Type)
-		}
-		if one.Kind == types.VolumeTypeBind {
-			info, err := os.Stat(one.Source)
-			if err != nil {
-				return r.problemf("%s: %s: there is no %s on this machine, and tare creates none: create it", at, v.Target, one.Source)
-			}
-			if !info.IsDir() && !info.Mode().IsRegular() {
-				s.Asks = append(s.Asks, application.Ask{Key: "volumes", What: one.Source})
-				continue
-			}
-		}
-		s.Volumes = append(s.Volumes, one)
+		wrong = errors.Join(wrong, r.mount(p, c, v, s))
 	}
 	for _, text := range c.Tmpfs {
 		target, options, _ := strings.Cut(text, ":")
@@ -126,13 +93,50 @@ func (r *reader) mounts(p *types.Project, c types.ServiceConfig, s *application.
 			if size, is := strings.CutPrefix(option, "size="); is {
 				var bytes types.UnitBytes
 				if err := bytes.DecodeMapstructure(size); err != nil {
-					return r.problemf("services.%s.tmpfs: %s: %v", c.Name, text, err)
+					wrong = errors.Join(wrong, r.problemf("services.%s.tmpfs: %s: %v", c.Name, text, err))
 				}
 				one.Size = int64(bytes)
 			}
 		}
 		s.Volumes = append(s.Volumes, one)
 	}
+	return wrong
+}
+
+// mount adds one volume. A path that is not there stays in the application: Compose makes a
+// directory of it.
+func (r *reader) mount(p *types.Project, c types.ServiceConfig, v types.ServiceVolumeConfig, s *application.Service) error {
+	at := "services." + c.Name + ".volumes"
+	one := application.Volume{Kind: v.Type, Source: v.Source, Target: path.Clean(v.Target), ReadOnly: v.ReadOnly}
+	made := v.Bind == nil || bool(v.Bind.CreateHostPath)
+	switch v.Type {
+	case types.VolumeTypeVolume:
+		if device, err := r.named(p.Volumes[v.Source], v.Source); err != nil {
+			return err
+		} else if device != "" {
+			one.Kind, one.Source = types.VolumeTypeBind, device
+		}
+		if v.Volume != nil && v.Volume.Subpath != "" {
+			return r.problemf("%s: %s: subpath is not supported: mount the whole volume", at, v.Target)
+		}
+	case types.VolumeTypeTmpfs:
+		if v.Tmpfs != nil {
+			one.Size = int64(v.Tmpfs.Size)
+		}
+	case types.VolumeTypeBind:
+	default:
+		return r.problemf("%s: %s: tare has no volumes of type %s: make it bind, volume or tmpfs", at, v.Target, v.Type)
+	}
+	if one.Kind == types.VolumeTypeBind {
+		switch info, err := os.Stat(one.Source); {
+		case err != nil && !made:
+			return r.problemf("%s: %s: there is no %s on this machine, and Compose creates none: create it", at, v.Target, one.Source)
+		case err == nil && !info.IsDir() && !info.Mode().IsRegular(), err != nil && strings.HasSuffix(one.Source, ".sock"):
+			s.Asks = append(s.Asks, application.Ask{Key: "volumes", What: one.Source})
+			return nil
+		}
+	}
+	s.Volumes = append(s.Volumes, one)
 	return nil
 }
 

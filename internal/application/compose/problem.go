@@ -48,7 +48,24 @@ func (r *reader) problem(err error) error {
 }
 
 func (r *reader) problemf(format string, values ...any) error {
-	return fmt.Errorf("%s: %s", r.name, fmt.Sprintf(format, values...))
+	return strictyaml.Problems{{File: r.name, Message: fmt.Sprintf(format, values...)}}
+}
+
+// flat are the problems of joined errors, so that all of a file are said at once.
+func flat(err error) (all strictyaml.Problems) {
+	var several strictyaml.Problems
+	joined, is := err.(interface{ Unwrap() []error })
+	switch {
+	case is:
+		for _, one := range joined.Unwrap() {
+			all = append(all, flat(one)...)
+		}
+	case errors.As(err, &several):
+		all = several
+	case err != nil:
+		all = strictyaml.Problems{{Message: err.Error()}}
+	}
+	return all
 }
 
 // syntax is the error of a file that is no YAML, with its place: the library's lines are

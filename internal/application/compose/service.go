@@ -2,6 +2,7 @@ package compose
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,11 +22,10 @@ func (r *reader) application(p *types.Project, found []loader.UnsupportedAttribu
 	for _, f := range r.files {
 		app.Files = append(app.Files, f.Filename)
 	}
+	var wrong error
 	for _, name := range order(p) {
 		s, err := r.service(p, p.Services[name])
-		if err != nil {
-			return nil, err
-		}
+		wrong = errors.Join(wrong, err)
 		app.Services = append(app.Services, s)
 	}
 	if len(app.Services) == 0 {
@@ -36,7 +36,7 @@ func (r *reader) application(p *types.Project, found []loader.UnsupportedAttribu
 		return nil, r.problemf("%s", problem)
 	}
 	aliases(app, p)
-	if err := r.sort(app, found); err != nil {
+	if err := flat(errors.Join(wrong, r.sort(app, found))).Err(); err != nil {
 		return nil, err
 	}
 	aside(app, p)
@@ -64,7 +64,7 @@ func order(p *types.Project) (all []string) {
 }
 
 // sort makes keys that are not read asks, notes and errors.
-func (r *reader) sort(app *application.Application, found []loader.UnsupportedAttribute) error {
+func (r *reader) sort(app *application.Application, found []loader.UnsupportedAttribute) (wrong error) {
 	users := map[string][]string{}
 	for _, one := range found {
 		name, k, what := ask(one)
@@ -74,7 +74,7 @@ func (r *reader) sort(app *application.Application, found []loader.UnsupportedAt
 		}
 		switch k.what {
 		case refused:
-			return r.problemf("services.%s.%s: %s", name, k.path, k.why)
+			wrong = errors.Join(wrong, r.problemf("services.%s.%s: %s", name, k.path, k.why))
 		case asked:
 			s.Asks = append(s.Asks, what)
 		case noted:
@@ -89,7 +89,7 @@ func (r *reader) sort(app *application.Application, found []loader.UnsupportedAt
 			app.Notes = append(app.Notes, fmt.Sprintf("%s: no effect in %s: %s.", at, strings.Join(of, ", "), k.why))
 		}
 	}
-	return nil
+	return wrong
 }
 
 // aside adds notes on what is outside of services.
@@ -143,15 +143,15 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (application.S
 	if c.StopGracePeriod != nil {
 		s.StopGrace = time.Duration(*c.StopGracePeriod)
 	}
+	var err, wrong error
 	if s.Limits = limits(c); s.Limits.CPUs < 0 || s.Limits.Memory < 0 {
-		return s, r.problemf("%sdeploy.resources.limits, cpus or mem_limit is below 0", at)
+		wrong = r.problemf("%sdeploy.resources.limits, cpus or mem_limit is below 0", at)
 	}
-	var err error
 	if s.Ports, s.Published, err = ports(c); err != nil {
-		return s, r.problemf("%s%v", at, err)
+		wrong = errors.Join(wrong, r.problemf("%s%v", at, err))
 	}
 	if s.Health, s.NoHealth, err = health(c.HealthCheck); err != nil {
-		return s, r.problemf("%shealthcheck: %v", at, err)
+		wrong = errors.Join(wrong, r.problemf("%shealthcheck: %v", at, err))
 	}
 	for _, host := range slices.Sorted(maps.Keys(c.ExtraHosts)) {
 		addresses := c.ExtraHosts[host]
@@ -164,10 +164,7 @@ func (r *reader) service(p *types.Project, c types.ServiceConfig) (application.S
 		}
 		s.Hosts[host] = addresses[0]
 	}
-	if err := r.mounts(p, c, &s); err != nil {
-		return s, err
-	}
-	return s, r.references(p, c, &s)
+	return s, errors.Join(wrong, r.mounts(p, c, &s), r.references(p, c, &s))
 }
 
 // instances are asked for where they are not one, in either notation.

@@ -184,6 +184,9 @@ func says(node *yaml.Node, unless []string) bool {
 	if node.Kind == yaml.ScalarNode {
 		return node.Tag != "!!null" && (node.Tag == "!!str" || node.Value != "false") && !slices.Contains(unless, node.Value)
 	}
+	if node.Kind == yaml.SequenceNode && len(unless) > 0 {
+		return slices.ContainsFunc(node.Content, func(item *yaml.Node) bool { return says(objects.Resolved(item), unless) })
+	}
 	return len(node.Content) > 0 || node.Kind == yaml.MappingNode
 }
 

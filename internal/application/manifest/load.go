@@ -163,6 +163,18 @@ func (r *reader) objects(all []objects.Object) {
 			if d, good := decoded[appsv1.Deployment](r, o); good {
 				r.workload(&pod{object: o, template: d.Spec.Template}, d.Spec.Replicas, d.Spec.Selector)
 			}
+		case "apps/v1 ReplicaSet":
+			if s, good := decoded[appsv1.ReplicaSet](r, o); good {
+				r.workload(&pod{object: o, template: s.Spec.Template}, s.Spec.Replicas, s.Spec.Selector)
+			}
+		case "v1 ReplicationController":
+			if c, good := decoded[corev1.ReplicationController](r, o); good {
+				p := &pod{object: o}
+				if c.Spec.Template != nil {
+					p.template = *c.Spec.Template
+				}
+				r.workload(p, c.Spec.Replicas, &metav1.LabelSelector{MatchLabels: c.Spec.Selector})
+			}
 		case "apps/v1 StatefulSet":
 			if s, good := decoded[appsv1.StatefulSet](r, o); good {
 				p := &pod{object: o, template: s.Spec.Template, group: s.Spec.ServiceName}

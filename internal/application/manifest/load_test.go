@@ -37,6 +37,61 @@ func deployed(name, spec string) string {
 	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: " + name + "}, spec: {selector: {matchLabels: {app: " + name + "}}, template: {metadata: {labels: {app: " + name + "}}, spec: {" + spec + "}}}}\n"
 }
 
+// Nothing here forwards connections: the port of the pod is written where others name a Service
+// with its own, if each of them does.
+func TestAServiceWithAnotherPortIsNamedWithThatOfItsPod(t *testing.T) {
+	service := func(ports string) string {
+		return "---\n{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: a}, ports: [" + ports + "]}}\n"
+	}
+	both := func(ports, client string) string {
+		return deployed("a", "containers: [{name: c, image: x}]") + service(ports) + "---\n" + deployed("b", "containers: [{name: c, image: x, "+client+"}]")
+	}
+	for what, c := range map[string]struct{ text, env, command, problem string }{
+		"a variable":        {both("{port: 80, targetPort: 8080}", "env: [{name: A, value: 'http://web:80/x,web.default:80'}]"), "A=http://web:8080/x,web.default:8080", "", ""},
+		"a command":         {both("{port: 80, targetPort: 8080}", "command: [get, 'web:80'], env: [{name: A, value: 'my-web:80'}]"), "A=my-web:80", "web:8080", ""},
+		"another port":      {both("{name: a, port: 80, targetPort: 8080}, {name: b, port: 90}", "env: [{name: A, value: 'web:90 web:80'}]"), "A=web:90 web:8080", "", ""},
+		"no port beside it": {both("{port: 80, targetPort: 8080}", "env: [{name: A, value: 'http://web/'}]"), "", "", "without the port beside the name"},
+		"two that swap":     {both("{name: a, port: 80, targetPort: 90}, {name: b, port: 90, targetPort: 80}", "env: [{name: A, value: 'web:90'}]"), "", "", "nothing here forwards it"},
+		"a secret": {both("{port: 80, targetPort: 8080}", "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]") +
+			"---\n{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {k: 'http://web:80/'}}\n", "", "", "nothing here forwards it"},
+	} {
+		app, err := load(t, c.text)
+		if c.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%s: %v", what, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		b := app.Service("b")
+		if got := strings.Join(b.Env, " "); got != c.env || c.command != "" && b.Entrypoint[1] != c.command {
+			t.Errorf("%s: %s, %q", what, got, b.Entrypoint)
+		}
+		if !strings.Contains(strings.Join(app.Notes, "\n"), "web:80: no effect in b: nothing here forwards it, so web:8080, the targetPort, is written in its place.") {
+			t.Errorf("%s: %q", what, app.Notes)
+		}
+	}
+}
+
+func TestTheFirstOfSeveralVersionsIsBehindTheirService(t *testing.T) {
+	version := func(name string) string {
+		return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", labels: {app: reviews}}, spec: {containers: [{name: c, image: x}]}}\n"
+	}
+	app, err := load(t, version("v1")+version("v2")+"---\n{apiVersion: v1, kind: Service, metadata: {name: reviews}, spec: {selector: {app: reviews}, ports: [{port: 80}]}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := strings.Join(app.Service("v1").Names, " "); !strings.HasPrefix(names, "reviews ") || strings.Contains(strings.Join(app.Service("v2").Names, " "), "reviews") {
+		t.Error(names, app.Service("v2").Names)
+	}
+	if !strings.Contains(strings.Join(app.Notes, "\n"), "Service reviews: no effect in v2: nothing here shares connections among pods: all go to v1, the first in the files.") {
+		t.Error(app.Notes)
+	}
+}
+
 func TestWhatCannotBeRunIsAProblemAtItsPlace(t *testing.T) {
 	one := func(container string) string { return deployed("a", "containers: [{name: c, image: x"+container+"}]") }
 	volume := func(volume string) string {
@@ -80,7 +135,7 @@ func TestWhatCannotBeRunIsAProblemAtItsPlace(t *testing.T) {
 		one("") + "---\n" + one(""):                                                             {"app.yaml:3:1: deployment a: there are two of this name"},
 		strings.Replace(one(""), "matchLabels: {app: a}", "matchLabels: {app: b}", 1):           {"its selector does not match the labels of its template"},
 		one("") + "---\n" + deployed("b", "containers: [{name: c, image: x, env: [{name: A, value: 'http://web/'}]}]") +
-			"---\n{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: a}, ports: [{port: 80, targetPort: 8080}]}}": {"service web: port 80 is port 8080 of the pod, and nothing here forwards it: variable A of b names it; make both 8080, and connect there"},
+			"---\n{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: a}, ports: [{port: 80, targetPort: 8080}]}}": {"service web: port 80 is port 8080 of the pod, and nothing here forwards it: variable A of b names it, without the port beside the name; make both 8080, and connect there"},
 		one("") + "---\n" + deployed("b", "containers: [{name: c, image: x}]") +
 			"---\n{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}], selector: {}}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: 5}}": {"secret s"},
 		"a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: [*e, *e, *e, *e, *e]": {"do aliases repeat them?"},

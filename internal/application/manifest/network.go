@@ -1,8 +1,11 @@
 package manifest
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -25,8 +28,8 @@ func (r *reader) connect() {
 				continue
 			}
 			if s.pod != nil {
-				r.problem(o, objects.Find(o.Node, "spec", "selector"), "it selects the pods of %s and of %s, and nothing here shares connections among pods: select one", s.pod.object.Name, p.object.Name)
-				break
+				r.note("Service "+o.Name, "nothing here shares connections among pods: all go to "+s.pod.object.Name+", the first in the files", p.object.Name)
+				continue
 			}
 			s.pod = p
 		}
@@ -91,8 +94,9 @@ func (r *reader) expose(s *service) {
 		case !known:
 			r.problem(o, at, "%s has no port %q", s.pod.object.Name, target.String())
 			continue
+		case n != int(port.Port) && named != "" && r.redirect(s, int(port.Port), n):
 		case n != int(port.Port) && named != "":
-			r.problem(o, at, "port %d is port %d of the pod, and nothing here forwards it: %s; make both %d, and connect there", port.Port, n, named, n)
+			r.problem(o, at, "port %d is port %d of the pod, and nothing here forwards it: %s, without the port beside the name; make both %d, and connect there", port.Port, n, named, n)
 		case n != int(port.Port):
 			r.note("port", "nothing forwards it; the load connects to the targetPort", o.Name)
 		}
@@ -118,9 +122,77 @@ func (r *reader) naming(s *service) string {
 	return ""
 }
 
+// redirect writes the port of the pod where others name a Service with its own port, as
+// front:80 becomes front:8080: nothing here forwards connections. It reports whether each of
+// them names it so.
+func (r *reader) redirect(s *service, from, to int) bool {
+	name := regexp.MustCompile(s.pattern(`:` + strconv.Itoa(from) + `($|[^0-9])`))
+	each := regexp.MustCompile(s.pattern(`(?P<port>:[0-9]+)?($|[^A-Za-z0-9_.-])`))
+	known := lists.Map(s.spec.Ports, func(p corev1.ServicePort) string { return fmt.Sprintf(":%d", p.Port) })
+	if slices.Contains(known, fmt.Sprintf(":%d", to)) {
+		return false // what is written would stand for another port
+	}
+	change := func(text string) string {
+		return name.ReplaceAllStringFunc(text, func(found string) string {
+			return strings.Replace(found, fmt.Sprintf(":%d", from), fmt.Sprintf(":%d", to), 1)
+		})
+	}
+	var changed []*pod
+	for _, p := range r.pods {
+		if p == s.pod || p.names(s) == "" {
+			continue
+		}
+		for _, t := range p.texts {
+			all := each.FindAllStringSubmatch(t.value, -1)
+			unknown := slices.ContainsFunc(all, func(found []string) bool { return !slices.Contains(known, found[each.SubexpIndex("port")]) })
+			if len(all) > 0 && (unknown || !p.has(t.value)) {
+				return false
+			}
+		}
+		changed = append(changed, p)
+	}
+	for _, p := range changed {
+		for _, one := range p.services() {
+			for _, list := range [][]string{one.Env, one.Entrypoint, one.Command} {
+				for i := range list {
+					list[i] = change(list[i])
+				}
+			}
+			for i := range one.Files {
+				one.Files[i].Content = change(one.Files[i].Content)
+			}
+		}
+		r.note(fmt.Sprintf("%s:%d", s.object.Name, from), fmt.Sprintf("nothing here forwards it, so %s:%d, the targetPort, is written in its place", s.object.Name, to), p.object.Name)
+	}
+	return true
+}
+
+// services are those of a pod.
+func (p *pod) services() []*application.Service {
+	all := []*application.Service{&p.service}
+	for i := range p.before {
+		all = append(all, &p.before[i])
+	}
+	return all
+}
+
+// has reports whether a text stands in a service as it is, and is no secret.
+func (p *pod) has(text string) bool {
+	return slices.ContainsFunc(p.services(), func(s *application.Service) bool {
+		return slices.Contains(s.Entrypoint, text) || slices.Contains(s.Command, text) ||
+			slices.ContainsFunc(s.Env, func(v string) bool { return strings.HasSuffix(v, "="+text) }) ||
+			slices.ContainsFunc(s.Files, func(f application.File) bool { return f.Content == text })
+	})
+}
+
+// pattern is an expression of the name of a Service with what follows it.
+func (s *service) pattern(rest string) string {
+	return `(^|[^A-Za-z0-9_.-])` + regexp.QuoteMeta(s.object.Name) + `(\.` + regexp.QuoteMeta(namespace(s.object)) + `(\.svc(\.cluster\.local)?)?)?` + rest
+}
+
 // names says in what a pod names a Service; "" for nothing.
 func (p *pod) names(s *service) string {
-	name := regexp.MustCompile(`(^|[^A-Za-z0-9_.-])` + regexp.QuoteMeta(s.object.Name) + `(\.` + regexp.QuoteMeta(namespace(s.object)) + `(\.svc(\.cluster\.local)?)?)?($|[^A-Za-z0-9_.-])`)
+	name := regexp.MustCompile(s.pattern(`($|[^A-Za-z0-9_.-])`))
 	for _, t := range p.texts {
 		if name.MatchString(t.value) {
 			return t.what

@@ -45,7 +45,7 @@ func Application(ctx context.Context, paths []string) (*application.Application,
 }
 
 // heads are what each object of Kubernetes has, in a file of YAML and in one of JSON.
-var heads = regexp.MustCompile(`(?m)^(- )?(apiVersion:|\{? *"apiVersion":)`)
+var heads = regexp.MustCompile(`(?m)^(- )?(\{ *)?"?apiVersion"?:|^ *"apiVersion":`)
 
 // isManifest reports whether a file has objects of Kubernetes; a Compose file has none.
 func isManifest(path string) bool {
@@ -82,6 +82,14 @@ func (o Options) FromApplication(app *application.Application, paths ...string) 
 		one.lines[1][1] = study.Todo + ": and a second file"
 		t.Note("Not supported: %s. If the application works without, a second file removes it: `%s`; compose: %s.", what, compose.Resets(app), study.FlowList(append(slices.Clone(files), "FILE")))
 	}
+	if lacking := lacks(app); lacking != "" {
+		mark(&one.lines[1][1], "what is not there")
+		t.Note("Not there, and Compose makes directories of them: `%s`, unless they are files.", lacking)
+	}
+	for _, reason := range study.Refused(app) {
+		mark(&one.lines[1][1], "what tare run refuses")
+		t.Note("Refused by tare run: %s.", reason)
+	}
 	if second := override(paths[0]); second != "" && len(paths) == 1 {
 		one.lines = append(one.lines, [2]string{"  # compose: " + study.FlowList([]string{files[0], relative(o.File, second)}), "as docker compose up"})
 	}
@@ -96,6 +104,34 @@ func (o Options) FromApplication(app *application.Application, paths ...string) 
 	one.workloads(t)
 	end(t)
 	return s, nil
+}
+
+// mark makes a comment one of a line that somebody has to complete.
+func mark(comment *string, what string) {
+	switch todo := study.Todo + ": "; {
+	case strings.HasSuffix(*comment, what):
+	case strings.HasPrefix(*comment, todo):
+		*comment += "; " + what
+	default:
+		*comment = todo + what
+	}
+}
+
+// lacks is the command that makes what services mount and this machine does not have; ""
+// if there is all.
+func lacks(app *application.Application) string {
+	var all []string
+	for _, s := range app.Services {
+		for _, path := range study.Lacking(s) {
+			if path = study.Quoted(relative("", path)); !slices.Contains(all, path) {
+				all = append(all, path)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "mkdir -p " + strings.Join(all, " ")
 }
 
 // notes says what somebody should know of the services before a run.

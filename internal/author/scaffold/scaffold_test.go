@@ -263,21 +263,25 @@ func TestAnArgumentIsAComposeFileADirectoryOrAnImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile("objects/web.yaml", []byte("apiVersion: v1\nkind: Service\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"objects/web.yaml": "apiVersion: v1\nkind: Service\n", "objects/work.yml": "apiVersion: v1\nkind: Pod\n", "objects/values.yaml": "a: b\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for argument, want := range map[string]string{
 		"./with": "with/docker-compose.yml", "with": "with/docker-compose.yml", "own.yml": "own.yml", "missing.yaml": "missing.yaml",
 		"redis": "", "docker-daemon:a": "", "registry.example/a": "",
 		"./docker":   "./docker has a Dockerfile and no Compose file: build its image, docker build -t NAME ./docker, then `tare init docker-daemon:NAME`",
-		"./empty":    "./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml)",
-		"./objects":  "./objects has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml); for its manifests name the files: `tare init objects/web.yaml`",
+		"./empty":    "./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml) and no manifests",
+		"./objects":  "objects/web.yaml objects/work.yml",
+		"objects":    "objects/web.yaml objects/work.yml",
 		"job.py":     "job.py is a file: for a command write `tare init -- ./job.py`, and for an image of this name job.py:TAG",
 		"./job.py":   "./job.py is a file: for a command write `tare init -- ./job.py`, and for an image of this name job.py:TAG",
 		"Dockerfile": "Dockerfile is a Dockerfile: build its image, docker build -t NAME -f Dockerfile ., then `tare init docker-daemon:NAME`",
 		"api.tar":    "api.tar is a file: if it is an image as docker save writes it, write tar:api.tar",
 	} {
-		got, is, err := ComposeFile(argument)
+		paths, is, err := ComposeFile(argument)
+		got := strings.Join(paths, " ")
 		if err != nil {
 			got = err.Error()
 		}
