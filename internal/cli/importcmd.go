@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/base/strictyaml"
 	"tare/internal/papers/importer"
+	"tare/internal/papers/table"
 	"tare/internal/report/text"
 	"tare/internal/run"
 	"tare/internal/study"
@@ -22,6 +23,7 @@ import (
 func newImportCommand(app *App) *cobra.Command {
 	var (
 		f         importer.Single
+		columns   table.Columns
 		into, out string
 	)
 	command := &cobra.Command{
@@ -37,6 +39,10 @@ Or describe everything in a manifest.
 A log with several settings one after another, such as numbers of threads, is
 sorted by what the tool prints of them: --level threads makes a level of each.
 
+--tool table reads tables, and the files of hyperfine, Go, Google Benchmark,
+Criterion, Phoronix and Prometheus, as tare stats does: flags say which columns are
+meant. A column of blocks pairs the results.
+
 The report says that the results were imported, in which order they were taken if
 that is known, and which conditions of the procedure are not met. Results that are
 not paired get an estimate and an interval, but no verdict.
@@ -50,10 +56,12 @@ written.`,
       --names '^(?P<environment>native|docker)-.*\.json$' *.json
   tare import --tool sysbench-oltp --level threads,mode --environment native \
       --out db all.log
+  tare import --value ms --environment runtime --block run --out times runs.csv
+  tare import --tool table --out commands hyperfine.json
   tare import study.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Paths = args
-			request, err := importRequest(f, cmd)
+			request, err := importRequest(app, f, columns, cmd)
 			if err != nil {
 				return badInput("%w", err)
 			}
@@ -61,8 +69,8 @@ written.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.Tool, "tool", "", "what wrote the files: a parser, a workload `pack`, or the file of a pack")
-	flags.StringVar(&f.Environment, "environment", "", "`name` of the environment of the files: native, docker or any other")
+	flags.StringVar(&f.Tool, "tool", "", "what wrote the files: a parser, a workload `pack`, the file of a pack, or table")
+	flags.StringVar(&f.Environment, "environment", "", "`name` of the environment of the files: native, docker or any other; of a table the column of the environments")
 	flags.StringVar(&f.Workload, "workload", "", "`name` of the workload (default: that of the tool)")
 	flags.StringArrayVar(&f.Metrics, "metric", nil, "metric to compare, `NAME:DIRECTION` with lower or higher; may be repeated (default: those of the tool)")
 	flags.StringVar(&f.Names, "names", "", "regular `expression` for the file names, with the named groups time, environment and block; other groups are swept parameters")
@@ -70,7 +78,8 @@ written.`,
 	flags.StringVar(&f.Zone, "zone", "", "time `zone` of times without an offset: +02:00 or Europe/Helsinki")
 	flags.StringVar(&f.TimeIn, "time-in", "", "`path` in the JSON of each result to its time, in seconds since 1970")
 	flags.StringVar(&f.Begins, "begins", "", "regular `expression` for the first line of each result, if the parser cannot find it")
-	flags.StringSliceVar(&f.Levels, "level", nil, "`settings` that the tool prints and that vary, such as threads,mode: each combination of their values becomes a level")
+	flags.StringSliceVar(&f.Levels, "level", nil, "`settings` that the tool prints and that vary, such as threads,mode, or columns of a table: each combination of their values becomes a level")
+	columnFlags(flags, &columns)
 	flags.StringVar(&f.Baseline, "baseline", "", "`environment` that the others are compared with (default: the first)")
 	flags.StringVar(&into, "into", "", "add to this imported `run`")
 	flags.StringVar(&out, "out", "", "`directory` of the new run (default: below HOME/runs)")
@@ -80,7 +89,7 @@ written.`,
 	flags.BoolVar(&f.Interleaved, "interleaved", false, "the n-th results of all environments were taken together: compare them in pairs")
 	flags.BoolVar(&f.SkipBad, "skip-bad", false, "keep unreadable results as failed trials, with the reason")
 	_ = command.RegisterFlagCompletionFunc("tool", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		tools := append(parse.Names(), workload.Names()...)
+		tools := append(append(parse.Names(), workload.Names()...), importer.TableTool)
 		slices.Sort(tools)
 		return slices.Compact(tools), cobra.ShellCompDirectiveDefault
 	})
@@ -88,12 +97,28 @@ written.`,
 	return command
 }
 
+// ofOutputs are the flags that have no meaning for tables.
+var ofOutputs = []string{"names", "time-layout", "zone", "time-in", "begins"}
+
 // ofFiles are the flags that have a key in a manifest.
 var ofFiles = []string{"environment", "workload", "metric", "names", "time-layout", "zone", "time-in", "begins", "level", "title", "fresh", "margin", "interleaved"}
 
-func importRequest(f importer.Single, cmd *cobra.Command) (*importer.Request, error) {
+func importRequest(app *App, f importer.Single, columns table.Columns, cmd *cobra.Command) (*importer.Request, error) {
 	if len(f.Paths) == 0 {
 		return nil, errors.New("name the files, or a manifest; `tare import --help` has examples")
+	}
+	if f.Tool == importer.TableTool || f.Tool == "" && len(columns.Values) > 0 {
+		for _, name := range ofOutputs {
+			if cmd.Flags().Changed(name) {
+				return nil, fmt.Errorf("--%s is for the output of tools, and a table says it in a column", name)
+			}
+		}
+		files, err := filesNamed(app, f.Paths)
+		if err != nil {
+			return nil, err
+		}
+		columns.Environment, columns.Level = f.Environment, f.Levels
+		return f.Tables(files, columns)
 	}
 	if f.Tool != "" {
 		return f.Request()

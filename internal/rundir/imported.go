@@ -64,6 +64,15 @@ type Source struct {
 	ID string `json:"id,omitempty"`
 }
 
+// Sources is how many different files were imported: a table has several environments.
+func (i *Import) Sources() int {
+	sums := map[string]bool{}
+	for _, f := range i.Files {
+		sums[f.SHA256] = true
+	}
+	return len(sums)
+}
+
 // KeepFile writes a file of raw output below raw/imported. A file of the same name
 // that exists already is kept, and the new one gets a number.
 func (w *Writer) KeepFile(of subject.Cell, name string, data []byte) (Raw, error) {

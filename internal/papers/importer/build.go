@@ -60,7 +60,7 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 			if one.failed != "" {
 				t.Status, t.Reason = rundir.Failed, fmt.Sprintf("result %d of %s, line %d: %s", n+1, filepath.Base(c.Path), one.line, one.failed)
 			}
-			t.Block = cmp.Or(c.Block, counts[t.Cell()]+1)
+			t.Block = cmp.Or(one.block, c.Block, counts[t.Cell()]+1)
 			counts[t.Cell()] = t.Block
 			at := place{t.Cell(), t.Block}
 			if first, twice := taken[at]; twice {

@@ -25,10 +25,16 @@ type content struct {
 	data    []byte
 	sum     string
 	results []result
+
+	// Of a table: the workload, the results of each cell, and the values of each metric so far.
+	of  string
+	at  map[tableCell][]int
+	had map[tableCell]int
 }
 
 // result is one output of a tool.
 type result struct {
+	block      int // that a table says; 0 is none
 	level      string
 	parameters map[string]string // of the level
 
@@ -54,9 +60,12 @@ func (u Unreadable) Error() string {
 
 // readAll reads every file. The error lists all results that cannot be parsed.
 func (r *Request) readAll() ([]*content, error) {
-	var all []*content
 	var bad Unreadable
+	all := r.contents
 	for i := range r.Batches {
+		if r.contents != nil {
+			break // of tables, which were read
+		}
 		b := &r.Batches[i]
 		first := len(all)
 		for _, f := range b.Files {
@@ -79,6 +88,9 @@ func (r *Request) readAll() ([]*content, error) {
 	}
 	if len(bad) > 0 && !r.SkipBad {
 		return nil, bad
+	}
+	if r.contents != nil {
+		return all, nil
 	}
 	return all, checkTwice(all)
 }

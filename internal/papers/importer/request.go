@@ -41,6 +41,8 @@ type Request struct {
 	// command line.
 	Origin string
 	Source []byte
+
+	contents []*content // of tables, which are read before anything is known
 }
 
 // Environment describes one environment of the results.

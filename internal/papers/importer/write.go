@@ -213,7 +213,7 @@ func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, 
 		w.Manifest.Import.Manifest = raw.Path
 	}
 	w.Manifest.Sessions = append(w.Manifest.Sessions, rundir.Session{Started: began, Ended: began,
-		Stopped: fmt.Sprintf("imported %d results from %s", len(b.trials), counted(len(b.files)))})
+		Stopped: fmt.Sprintf("imported %d results from %s", len(b.trials), counted((&rundir.Import{Files: b.files}).Sources()))})
 	if err := errors.Join(w.SavePlan(), w.SaveManifest()); err != nil {
 		return nil, err
 	}

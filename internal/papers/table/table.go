@@ -93,6 +93,32 @@ type Records struct {
 // File is the name of the file of a record.
 func (r *Records) File(of Record) string { return r.Files[of.file] }
 
+// Numbers are the numbers of the blocks, from 1, in the order in time, which interim analyses
+// depend on: by number if all are integers, else by their first row. Without blocks it is empty.
+func (r *Records) Numbers() map[string]int {
+	order := map[string]int{}
+	var names []string
+	for _, one := range r.All {
+		if _, known := order[one.Block]; r.Blocks && !known && !one.None {
+			order[one.Block] = 0
+			names = append(names, one.Block)
+		}
+	}
+	numbers := make(map[string]int, len(names))
+	for _, b := range names {
+		if n, err := strconv.Atoi(b); err == nil {
+			numbers[b] = n
+		}
+	}
+	if len(numbers) == len(names) {
+		slices.SortStableFunc(names, func(a, b string) int { return numbers[a] - numbers[b] })
+	}
+	for i, b := range names {
+		order[b] = i + 1
+	}
+	return order
+}
+
 // table is a file as rows of cells.
 type table struct {
 	name    string

@@ -61,7 +61,7 @@ func (v *Report) Imported() []Fact {
 		return nil
 	}
 	facts := []Fact{{"imported", fmt.Sprintf("%s from %s: tare did not produce them and did not observe the machine",
-		Counted(len(v.Trials), "result", "results"), Counted(len(m.Files), "file", "files")), false}}
+		Counted(len(v.Trials), "result", "results"), Counted(m.Sources(), "file", "files")), false}}
 	facts = append(facts, Fact{"order", v.orderInWords(m), false})
 	for _, name := range v.unmet(m) {
 		facts = append(facts, Fact{"not met", name, false})

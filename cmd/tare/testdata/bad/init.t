@@ -32,7 +32,7 @@ What the study is of
   $ mkdir empty built here && touch built/Dockerfile api.tar
   $ printf 'services: {web: {image: nginx, ports: [80]}}\n' > here/compose.yaml
   $ tare init ./empty
-  tare: ./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml)
+  tare: ./empty has no Compose file (compose.yaml, compose.yml, docker-compose.yml or docker-compose.yaml) and no manifests
   [2]
   $ tare init ./built
   tare: ./built has a Dockerfile and no Compose file: build its image, docker build -t NAME ./built, then `tare init docker-daemon:NAME`
