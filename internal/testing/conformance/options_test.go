@@ -61,8 +61,8 @@ func TestEveryNetworkIsReachedAsItSays(t *testing.T) {
 			own := s.own(t)
 			if strings.Contains(n.options, `"none"`) {
 				reachesNothing(t, s.shared)
-				if n.kind == "podman" {
-					return // whose networks without a way out may not reach the host
+				if n.kind == "podman" || n.kind == "qemu" {
+					return // Podman's may not reach the host, and QEMU's have this by default, which the suite connects
 				}
 			}
 			twoReachEachOther(t, own)
@@ -123,8 +123,7 @@ var disks = []struct{ kind, options, root, data string }{
 	{"podman", `{"data": "DEVICE"}`, "overlay", "block device"},
 	{"gvisor", `{"engine": "docker"}`, "gVisor's overlay", "gofer"},
 	{"qemu", `{"accel": "tcg", "data": "64MiB"}`, "qcow2 file, cache writeback, threads", "raw file, cache writeback, threads"},
-	{"qemu", `{"accel": "tcg", "data": "64MiB", "root_disk": "raw", "root_cache": "none", "root_aio": "native"}`, "raw file, cache none, native", "raw file, cache writeback, threads"},
-	{"qemu", `{"accel": "tcg", "data": "64MiB", "data_disk": "qcow2", "data_cache": "directsync"}`, "qcow2 file, cache writeback", "qcow2 file, cache directsync, threads"},
+	{"qemu", `{"accel": "tcg", "data": "64MiB", "root_disk": "raw", "root_cache": "none", "root_aio": "native", "data_disk": "qcow2", "data_cache": "directsync"}`, "raw file, cache none, native", "qcow2 file, cache directsync, threads"},
 	{"qemu", `{"accel": "tcg", "data": "64MiB", "cache": "none", "aio": "io_uring", "data_cache": "unsafe"}`, "cache none, io_uring", "cache unsafe, io_uring"},
 	{"qemu", `{"accel": "tcg", "data": "64MiB", "data_disk": "DEVICE", "data_cache": "none", "data_aio": "native"}`, "qcow2 file", "block device, cache none, native"},
 	{"qemu", `{"accel": "tcg", "data": "64MiB", "root_disk": "DEVICE"}`, "block device, cache writeback", "raw file"},

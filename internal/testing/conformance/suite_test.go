@@ -135,6 +135,10 @@ var cases = []aCase{
 // and of most forms of a kind what they say of the first.
 var ofManyStarts = []string{"io limit", "process limit", "limit ignored", "two at once", "instance names", "cancel"}
 
+// ofTheMachine are cases that say something of the process of an emulated machine, of its
+// cgroup and of its network, which are the same in all forms of the machine.
+var ofTheMachine = []string{"killed", "tare killed", "frozen", "frozen and stopped", "frozen, tare killed", "network closed"}
+
 type provider struct {
 	name, kind, options string
 	// setup makes what the provider needs of this machine (a double, a sshd) in
@@ -191,7 +195,7 @@ func TestEveryProviderDoesWhatAnInstancePromises(t *testing.T) {
 			s.first = first
 			for n, c := range cases {
 				t.Run(c.name, func(t *testing.T) {
-					if (s.nested() || another) && slices.Contains(ofManyStarts, c.name) {
+					if (s.nested() || another) && slices.Contains(ofManyStarts, c.name) || another && s.emulated() && slices.Contains(ofTheMachine, c.name) {
 						needs.LongForm(t, "many starts, of another form of a kind or of a machine under emulation")
 					}
 					began := time.Now()
