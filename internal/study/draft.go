@@ -72,11 +72,14 @@ func ParseEnvironments(texts []string) (list []DraftEnvironment, err error) {
 	return list, nil
 }
 
-// ParseEnvironment reads NAME or NAME+OPTION=VALUE+...
+var notInName = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// ParseEnvironment reads NAME or NAME+OPTION=VALUE+..., in which a.b=c is the option b of a,
+// and [c] a list.
 func ParseEnvironment(text string) (DraftEnvironment, error) {
 	words := strings.Split(text, "+")
 	e := DraftEnvironment{
-		Name: strings.NewReplacer("+", "-", "=", "-", "/", "-", ":", "-", ",", "-").Replace(text),
+		Name: strings.Trim(notInName.ReplaceAllString(text, "-"), "-"),
 		Kind: KindOf(words[0]),
 	}
 	var err error
@@ -115,7 +118,7 @@ func (d Draft) Resolve(over Overrides) (*Plan, error) {
 func (d Draft) document() []strictyaml.Entry {
 	var environments []strictyaml.Entry
 	for _, e := range d.Environments {
-		options := append([]strictyaml.Entry{{Key: "kind", Value: e.Kind}}, entries(e.Options)...)
+		options := append([]strictyaml.Entry{{Key: "kind", Value: e.Kind}}, optionEntries(e.Options)...)
 		if len(e.Limits) > 0 {
 			options = append(options, strictyaml.Entry{Key: "limits", Value: entries(e.Limits)})
 		}
@@ -169,6 +172,18 @@ func (d Draft) document() []strictyaml.Entry {
 
 func entries(settings []Setting) []strictyaml.Entry {
 	return lists.Map(settings, func(s Setting) strictyaml.Entry { return strictyaml.Entry{Key: s.Key, Value: s.Value} })
+}
+
+// optionEntries are settings of which some are lists: [16379], [a,b].
+func optionEntries(settings []Setting) []strictyaml.Entry {
+	all := entries(settings)
+	for i, s := range settings {
+		if inside, is := strings.CutPrefix(s.Value, "["); is && strings.HasSuffix(inside, "]") {
+			words := strings.FieldsFunc(strings.TrimSuffix(inside, "]"), func(c rune) bool { return c == ',' || c == ' ' })
+			all[i].Value = append([]string{}, words...)
+		}
+	}
+	return all
 }
 
 // Text is a study or a pack that a command writes for its user: lines of YAML, with a

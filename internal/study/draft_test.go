@@ -47,6 +47,14 @@ func TestAnEnvironmentOfACommandLine(t *testing.T) {
 	if err != nil || e.Kind != "qemu" || e.Name != "vm-memory-1GiB" || !slices.Equal(e.Options, []Setting{{"memory", "1GiB"}}) {
 		t.Errorf("%+v %v", e, err)
 	}
+	for text, name := range map[string]string{
+		"docker+network=publish+ports=[16379]":    "docker-network-publish-ports-16379",
+		"oci+runtime=runsc+gvisor.directfs=false": "oci-runtime-runsc-gvisor-directfs-false",
+	} {
+		if e, err := ParseEnvironment(text); err != nil || e.Name != name {
+			t.Errorf("%+v %v", e, err)
+		}
+	}
 	if _, err := ParseEnvironment("docker+network"); err == nil {
 		t.Error("an option without a value is accepted")
 	}

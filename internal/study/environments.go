@@ -62,7 +62,7 @@ func resolveEnvironments(root strictyaml.Node, s, scaled section, limits environ
 			continue
 		}
 		options := registration.Options()
-		p.Value.Decode(options, environmentKeys...)
+		p.Value.Dotted().Decode(options, environmentKeys...)
 		validate(p.Value, options)
 		if at, given := p.Value.Get("limits"); given {
 			e.Limits = overrideLimits(at, limits)

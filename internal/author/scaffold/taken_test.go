@@ -90,3 +90,21 @@ configs: {outside: {external: true}}
 		}
 	}
 }
+
+// What can be written in a study can be written on the command line.
+func TestOptionsOfEnvironmentsAreListsAndOfGroups(t *testing.T) {
+	o := options()
+	o.Environments = []string{"docker", "docker+network=publish+ports=[16379]", "oci+runtime=runsc+gvisor.directfs=false"}
+	if _, err := o.begin("options", "tar:x.tar"); err != nil {
+		t.Error(err)
+	}
+	for environment, want := range map[string]string{
+		"docker+ports=[a]":                       `"a" is not a TCP port`,
+		"oci+runtime=runsc+gvisor.drectfs=false": `did you mean "directfs"?`,
+	} {
+		o.Environments = []string{environment}
+		if _, err := o.begin("options", "tar:x.tar"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", environment, err)
+		}
+	}
+}

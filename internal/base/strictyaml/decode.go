@@ -68,11 +68,17 @@ func (n Node) decodeKind(v reflect.Value, reserved []string, depth int) {
 	switch v.Kind() {
 	case reflect.Struct:
 		fields := fieldsOf(v.Type())
-		for _, p := range n.Pairs() {
+		all := n.Pairs()
+		for _, p := range all {
 			if slices.Contains(reserved, p.Key) {
 				continue
 			}
 			i := slices.IndexFunc(fields, func(f field) bool { return f.key == p.Key })
+			if first, inner, is := p.Value.nested(p.Key, all); i < 0 && is {
+				if i = slices.IndexFunc(fields, func(f field) bool { return f.key == first }); i >= 0 {
+					p.Value = inner
+				}
+			}
 			if i < 0 {
 				p.Value.ProblemAtKey("%s", Unknown("key", p.Key, append(Keys(v.Type()), reserved...)))
 				continue

@@ -24,6 +24,7 @@ type Node struct {
 	anchors  map[string]ast.Node
 	problems *Problems
 	steps    *int // of decoding the document so far
+	dotted   bool // a.b: c stands for a: {b: c}
 }
 
 // Pair is one entry of a mapping.
@@ -138,6 +139,34 @@ func tokenPosition(n ast.Node) (line, column int) {
 		return 0, 0
 	}
 	return n.GetToken().Position.Line, n.GetToken().Position.Column
+}
+
+// Dotted is a node in which a.b: c stands for a: {b: c}, as options are written elsewhere.
+func (n Node) Dotted() Node {
+	n.dotted = true
+	return n
+}
+
+// nested is the value of a key a.b as a mapping of b, if a is a mapping that does not have b.
+func (n Node) nested(key string, all []Pair) (first string, inner Node, is bool) {
+	first, rest, is := strings.Cut(key, ".")
+	if !is || !n.dotted || first == "" || rest == "" {
+		return "", n, false
+	}
+	for _, other := range all {
+		if _, twice := other.Value.Get(rest); other.Key == first && other.Value.IsMapping() && twice {
+			n.ProblemAtKey("%s is set twice", Quoted(key))
+		}
+	}
+	at := *n.key.GetToken()
+	at.Value = rest
+	m := ast.Mapping(word("{"), false)
+	m.Values = append(m.Values, ast.MappingValue(word(":"), ast.String(&at), n.node))
+	if origin, composed := n.origins[n.key]; composed {
+		n.origins[m.Values[0].Key] = origin
+	}
+	n.node = m
+	return first, n, true
 }
 
 // value resolves anchors, aliases and tags.

@@ -192,3 +192,46 @@ func TestALongWordIsQuotedInPart(t *testing.T) {
 		}
 	}
 }
+
+// Only where a caller wants it, since a key with a dot is else a typing error.
+func TestADottedKeyIsOneOfAnInnerMapping(t *testing.T) {
+	type part struct {
+		Direct bool `yaml:"direct"`
+		Shared bool `yaml:"shared"`
+	}
+	type options struct {
+		Part *part  `yaml:"part"`
+		Name string `yaml:"name"`
+	}
+	for text, want := range map[string]string{
+		"{part.direct: true}":                        "",
+		"{part: {shared: true}, part.direct: true}":  "",
+		"{part.shared: true, part.direct: true}":     "",
+		"{part: {direct: false}, part.direct: true}": `f.yaml:1:25: "part.direct" is set twice`,
+		"{part.direct: yes!}":                        `f.yaml:1:15: expected true or false, found "yes!"`,
+		"{part.drect: true}":                         `f.yaml:1:2: unknown key "drect"; did you mean "direct"? (known: direct, shared)`,
+		"{name.direct: true}":                        "f.yaml:1:2: expected text, found a mapping",
+		"{prat.direct: true}":                        `f.yaml:1:2: unknown key "prat.direct"; known: part, name`,
+	} {
+		var problems Problems
+		root, err := Parse("f.yaml", []byte(text), &problems)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o options
+		root.Dotted().Decode(&o)
+		got := ""
+		if err := problems.Err(); err != nil {
+			got = err.Error()
+		}
+		if got != want || got == "" && (o.Part == nil || !o.Part.Direct || o.Part.Shared != strings.Contains(text, "shared: true")) {
+			t.Errorf("%s: %s, %+v", text, got, o.Part)
+		}
+	}
+	composed := Compose([]Entry{{Key: "part.direct", Value: "on", Origin: "--env a"}}, &Problems{})
+	var o options
+	composed.Dotted().Decode(&o)
+	if got := composed.problems.Error(); got != `--env a: expected true or false, found "on"` {
+		t.Error(got)
+	}
+}
