@@ -43,16 +43,16 @@ Command lines of tare bench.
   tare: environment docker-network-host-network-none: "network" is set twice
   [2]
   $ tare bench --image x --env +network=host -- true
-  tare: environment -network-host: "-network-host" is not a valid name of an environment: use letters, digits and single dashes
+  tare: environment network-host: unknown kind of environment ""; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare bench --image x --env vm+memory=lots -- true
   tare: environment vm-memory-lots: "lots" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
   [2]
   $ tare bench --image x --env qemu+memory=-1 -- true
-  tare: environment qemu-memory--1: "qemu-memory--1" is not a valid name of an environment: use letters, digits and single dashes
+  tare: environment qemu-memory-1: "-1" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB
   [2]
   $ tare bench --image x --env qemu+cpus=0.5 -- true
-  tare: environment qemu-cpus-0.5: "qemu-cpus-0.5" is not a valid name of an environment: use letters, digits and single dashes
+  tare: environment qemu-cpus-0-5: expected a whole number, found "0.5"
   [2]
   $ tare bench --env native -- ""
   tare: argument 1 is empty; usage: tare bench [flags] -- CMD ARGS...
