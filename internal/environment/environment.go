@@ -74,6 +74,9 @@ type Network interface {
 	Close(ctx context.Context) error
 }
 
+// HostOnly is a Network by which programs on the host alone reach the instances.
+type HostOnly interface{ HostOnly() }
+
 // Emulated reports whether a label is that of software emulation, of a guest or of the
 // machine that it is in.
 func Emulated(label string) bool { return slices.Contains(strings.Fields(label), "tcg") }

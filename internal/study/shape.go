@@ -154,6 +154,20 @@ func (s Shape) Meets() bool {
 	return len(s.Roles) > 0 || s.Neighbours != nil && s.Neighbours.Meets()
 }
 
+// MeetsHostOnly says whether nothing in it is reached by more than programs on the host.
+func (s Shape) MeetsHostOnly() bool {
+	inside := 0
+	if s.Together {
+		inside++
+	}
+	for _, r := range s.Roles {
+		if !r.OnHost {
+			inside += r.Count
+		}
+	}
+	return inside <= 1 && s.Neighbours == nil
+}
+
 // On are the hosts that its instances are on, each once, for an environment
 // that is on the host own; "" is this machine.
 func (s Shape) On(own string) []string {

@@ -18,6 +18,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/base/crash"
+	"tare/internal/base/strictyaml"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/blockdevice"
@@ -54,6 +55,9 @@ func newContainers(b brand, o Options) (*containers, error) {
 		defer cancel()
 		return e.versions(ctx, o.Runtime)
 	})
+	if o.onLoopback() && b.kind != theDocker.kind {
+		return nil, strictyaml.AtKey("network", "publish-loopback is Docker's, whose proxy serves the loopback; %s translates there as elsewhere: use network: publish", b.name)
+	}
 	return &containers{engine: e, options: o, gvisor: isRunsc(o.Runtime), agent: cleanup.OncePerKey(theAgent), versions: versions}, nil
 }
 
@@ -312,7 +316,7 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 		host.SecurityOpt = []string{"seccomp=unconfined"}
 	}
 	if i.published != nil {
-		c.options.publish(i.published.Address, config, host)
+		c.options.publish(i.published.at, config, host)
 	}
 	c.options.mount(r, data, i.volume, config, host)
 	return client.ContainerCreateOptions{

@@ -26,12 +26,12 @@ type instance struct {
 	options   Options
 	id        string // "" until it was created
 	directory string
-	volume    string                    // of a block device at /data; "" if there is none
-	parent    string                    // the cgroup in which its own is created; "" if the engine decides
-	inside    string                    // the container's own address, where address is the host's
-	loopback  *virtnet.LoopbackAddress  // its address, where it shares the host's network
-	published *virtnet.PublishedAddress // its address, where its ports are published
-	own       *network                  // made for this instance alone
+	volume    string                   // of a block device at /data; "" if there is none
+	parent    string                   // the cgroup in which its own is created; "" if the engine decides
+	inside    string                   // the container's own address, where address is the host's
+	loopback  *virtnet.LoopbackAddress // its address, where it shares the host's network
+	published *publishedAddress        // its address, where its ports are published
+	own       *network                 // made for this instance alone
 	footprint usage.Footprint
 	gvisor    bool
 	processes []*process // the container's first process and its shim
@@ -70,7 +70,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 		i.footprint.NetworkPID = first.pid
 	}
 	if i.published != nil {
-		i.footprint.Processes = append(i.footprint.Processes, proxies(i.published.Address.String())...)
+		i.footprint.Processes = append(i.footprint.Processes, proxies(i.published.at.String())...)
 	}
 	// The parent is containerd's shim or Podman's conmon; a daemon that runs
 	// containers as its own children has none.

@@ -39,11 +39,20 @@ func (b brand) networks(o Options) string {
 	return "the " + b.name + " at " + o.Socket
 }
 
+// hostOnly is the network of containers whose ports are at the host's loopback.
+type hostOnly struct{ virtnet.Loopback }
+
+// HostOnly: containers do not reach the loopback of the host.
+func (hostOnly) HostOnly() {}
+
 // NewNetwork makes a bridge network in the engine. Containers in the host's network get
 // loopback addresses instead.
 func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (_ environment.Network, err error) {
 	if c.options.Network == "host" {
 		return virtnet.Loopback{}, nil
+	}
+	if c.options.onLoopback() {
+		return hostOnly{}, nil
 	}
 	n := &network{engine: c.engine, name: "tare-" + o.ID() + "-" + name, path: "the engine's bridge, one veth pair each"}
 	if c.gvisor {
@@ -138,11 +147,11 @@ func (e *engine) masquerading(network string) map[string]string {
 // join returns the network mode of the container, and sets its address.
 func (c *containers) join(ctx context.Context, i *instance, r environment.Request) (_ container.NetworkMode, err error) {
 	option := c.options.Network
-	if option == "publish" {
-		if i.published, err = virtnet.NewPublishedAddress(r.Owner.ID()); err != nil {
+	if c.options.published() {
+		if i.published, err = c.options.newPublishedAddress(r.Owner.ID()); err != nil {
 			return "", err
 		}
-		i.IP, option = i.published.Address.String(), "bridge"
+		i.IP, option = i.published.at.String(), "bridge"
 	}
 	switch n := r.Network.(type) {
 	case nil:
@@ -160,6 +169,8 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 		return container.NetworkMode(option), nil
 	case *network:
 		return container.NetworkMode(n.id), nil
+	case hostOnly:
+		return container.NetworkMode(option), nil
 	}
 	loopback, err := virtnet.ClaimLoopback(r.Network)
 	if err != nil {

@@ -27,7 +27,9 @@ func TestPortsAreReadOneByOne(t *testing.T) {
 		{"publish", []string{"6379", "7000-7010"}, 12, ""},
 		{"bridge", nil, 0, ""},
 		{"publish", nil, 0, "such as ports: [13379]"},
-		{"bridge", []string{"6379"}, 0, "only network: publish publishes them, and network is bridge"},
+		{"bridge", []string{"6379"}, 0, "only network: publish and publish-loopback publish them, and network is bridge"},
+		{"publish-loopback", []string{"6379"}, 1, ""},
+		{"publish-loopback", nil, 0, "network: publish-loopback needs the ports"},
 		{"publish", []string{"redis"}, 0, `"redis" is not a TCP port`},
 		{"publish", []string{"53/udp"}, 0, "is not a TCP port"},
 		{"publish", []string{"80", "79-81"}, 0, "is listed twice"},
@@ -67,10 +69,20 @@ func (f flavour) with(change func(*Options)) flavour {
 	return f
 }
 
-func TestAPublishedPortIsReachedThroughTheRuleForIt(t *testing.T) {
-	for _, f := range engines {
-		t.Run(f.name, func(t *testing.T) {
-			s := setUp(t, f.with(func(o *Options) { o.Network, o.Ports = "publish", []string{"7219"} }))
+func TestAPublishedPortIsReachedThroughTheRuleOrTheProxyForIt(t *testing.T) {
+	for _, c := range []struct {
+		flavour
+		network    string
+		translated int // connections
+		proxies    int
+		path       string
+	}{
+		{engines[0], "publish", 1, 1, "the host's address"},
+		{engines[0], "publish-loopback", 0, 1, "the host's loopback, docker-proxy"},
+		{engines[1], "publish", 1, 0, "the host's address"},
+	} {
+		t.Run(c.name+" "+c.network, func(t *testing.T) {
+			s := setUp(t, c.with(func(o *Options) { o.Network, o.Ports = c.network, []string{"7219"} }))
 			i := s.start(t, "published", environment.Limits{})
 			listen := environment.Listen(i)
 			if listen == i.Address() || listen == "" {
@@ -87,16 +99,19 @@ func TestAPublishedPortIsReachedThroughTheRuleForIt(t *testing.T) {
 				return strings.Contains(rule, "-d "+i.Address()) && strings.Contains(rule, "-j DNAT")
 			}
 			before := counted(t, rule)
-			c, err := net.DialTimeout("tcp4", i.Address()+":7219", time.Minute)
+			client, err := net.DialTimeout("tcp4", i.Address()+":7219", time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close()
-			if output, err := io.ReadAll(c); err != nil || string(output) != "here" {
+			defer client.Close()
+			if output, err := io.ReadAll(client); err != nil || string(output) != "here" {
 				t.Errorf("it says %q, %v", output, err)
 			}
-			if after := counted(t, rule); after != before+1 {
+			if after := counted(t, rule); after != before+c.translated {
 				t.Errorf("the rule had seen %d connections and now %d", before, after)
+			}
+			if path := i.Paths().Network; !strings.Contains(path, c.path) {
+				t.Errorf("the path is %q", path)
 			}
 			proxy := 0
 			for _, p := range i.Footprint().Processes {
@@ -104,8 +119,8 @@ func TestAPublishedPortIsReachedThroughTheRuleForIt(t *testing.T) {
 					proxy++
 				}
 			}
-			if want := map[string]int{"docker": 1, "podman": 0}[f.name]; proxy != want {
-				t.Errorf("%d processes of docker-proxy are counted, want %d", proxy, want)
+			if proxy != c.proxies {
+				t.Errorf("%d processes of docker-proxy are counted, want %d", proxy, c.proxies)
 			}
 		})
 	}
@@ -136,5 +151,21 @@ func TestNATTranslatesWhatLeavesTheMachine(t *testing.T) {
 				t.Errorf("the rules for %s had seen %d and now %d", address, before, after)
 			}
 		})
+	}
+}
+
+func TestOthersDoNotReachTheLoopbackThatPortsArePublishedAt(t *testing.T) {
+	o := Options{Socket: DockerHost(), Network: "publish-loopback", Ports: []string{"7219"}, Log: "none", Seccomp: "default", Data: "bind"}
+	c, err := newContainers(theDocker, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.NewNetwork(t.Context(), nil, "n"); err != nil {
+		t.Error(err)
+	} else if _, is := n.(environment.HostOnly); !is {
+		t.Errorf("instances have %v between them", n)
+	}
+	if _, err := newContainers(thePodman, o); err == nil || !strings.Contains(err.Error(), "publish-loopback is Docker's") {
+		t.Error(err)
 	}
 }

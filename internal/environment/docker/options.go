@@ -20,9 +20,9 @@ type Options struct {
 	Runtime string `yaml:"runtime" json:"runtime,omitempty"`
 	// Network is bridge (the engine's own), nat (a bridge made for the instance,
 	// whose way out is masqueraded), publish (the engine's own, and Ports at an
-	// address of the host), host or none.
+	// address of the host), publish-loopback (at one of its loopback), host or none.
 	Network string `yaml:"network" json:"network"`
-	// Ports are the TCP ports that network: publish publishes, each the same on
+	// Ports are the TCP ports that publish and publish-loopback publish, each the same on
 	// both sides: 13379, or 7000-7010.
 	Ports []string `yaml:"ports" json:"ports,omitempty"`
 	// Log is the log driver. The agent's channel is the container's standard
@@ -84,7 +84,7 @@ func startOwnPodman(host string, uid int, session string) environment.Fix {
 
 // Validate says what is wrong with the options.
 func (o *Options) Validate() error {
-	if err := environment.OneOf("network", o.Network, "bridge", "nat", "publish", "host", "none"); err != nil {
+	if err := environment.OneOf("network", o.Network, "bridge", "nat", "publish", "publish-loopback", "host", "none"); err != nil {
 		return err
 	}
 	if err := environment.OneOf("seccomp", o.Seccomp, "default", "unconfined"); err != nil {

@@ -21,8 +21,9 @@ func ladderParts(b brand) environment.Parts {
 		Switches: []environment.Switch{
 			{Option: "data", Values: map[string]environment.Value{"volume": {Name: "volume of the engine", Effect: "/data is a volume of the engine"}}},
 			{Option: "log"}, {Option: "runtime"}, {Option: "seccomp"}, {Option: "socket"},
-			{Option: "network", Ways: [][]string{{"host", "bridge", "nat"}, {"host", "bridge", "publish"}},
-				Values: map[string]environment.Value{"publish": {Name: "published ports with NAT and proxy", Effect: "packets to published ports are translated, or pass a proxy"}}},
+			{Option: "network", Ways: [][]string{{"host", "bridge", "nat"}, {"host", "bridge", "publish", "publish-loopback"}},
+				Values: map[string]environment.Value{"publish": {Name: "published ports with NAT and proxy", Effect: "packets to published ports are translated, or pass a proxy"},
+					"publish-loopback": {Name: "proxy of the engine", Effect: "the process docker-proxy passes on what comes to published ports"}}},
 			{Option: "ports"},
 		},
 		Facts: func(ctx context.Context, options any) any { return b.facts(ctx, *options.(*Options)) },
@@ -66,7 +67,7 @@ func (b brand) cross(o Options, f Facts) environment.Crossing {
 	if o.Data == "volume" {
 		o.Data, same.Data = "bind", "bind"
 	}
-	if o.Network == "publish" {
+	if o.published() {
 		o.Network, same.Network, o.Ports = "bridge", "bridge", nil
 	}
 	c := f.Crossing(b.kind, same, o.Runtime)

@@ -93,6 +93,12 @@ func (c *containers) packetPath(i *instance) string {
 		"nat":     "veth pair, a separate bridge of the engine, NAT beyond the host",
 		"publish": "published ports: the host's address, DNAT or the engine's proxy, the engine's bridge, veth pair",
 	}[c.options.Network]
+	if c.options.onLoopback() {
+		path = "published ports: the host's loopback, docker-proxy, the engine's bridge, veth pair"
+		if len(proxies(i.published.at.String())) == 0 { // the daemon has none
+			path = "published ports: the host's loopback, DNAT, the engine's bridge, veth pair"
+		}
+	}
 	if c.options.Network == "none" && i.inside != "" {
 		path = "veth pair, an internal bridge of the engine"
 	}

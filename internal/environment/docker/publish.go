@@ -2,6 +2,7 @@ package docker
 
 import (
 	"errors"
+	"io"
 	"net/netip"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	wire "github.com/moby/moby/api/types/network"
 
 	"tare/internal/base/strictyaml"
+	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )
 
@@ -45,13 +47,42 @@ func (o *Options) ports() (list []wire.Port, err error) {
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
-	if o.Network == "publish" && len(list) == 0 {
-		return nil, strictyaml.AtKey("ports", "network: publish needs the ports that the workload's servers listen at, such as ports: [13379]")
+	if o.published() && len(list) == 0 {
+		return nil, strictyaml.AtKey("ports", "network: %s needs the ports that the workload's servers listen at, such as ports: [13379]", o.Network)
 	}
-	if o.Network != "publish" && len(list) > 0 {
-		return nil, strictyaml.AtKey("ports", "only network: publish publishes them, and network is %s", o.Network)
+	if !o.published() && len(list) > 0 {
+		return nil, strictyaml.AtKey("ports", "only network: publish and publish-loopback publish them, and network is %s", o.Network)
 	}
 	return list, nil
+}
+
+// published says whether ports are.
+func (o *Options) published() bool { return o.Network == "publish" || o.onLoopback() }
+
+// onLoopback says whether they are at the loopback, where Docker's packet filter translates
+// nothing: its process docker-proxy passes each byte on, unless the daemon has none.
+func (o *Options) onLoopback() bool { return o.Network == "publish-loopback" }
+
+// publishedAddress is the address of the host that an instance's ports are published at.
+type publishedAddress struct {
+	io.Closer
+	at netip.Addr
+}
+
+// newPublishedAddress takes or makes one.
+func (o *Options) newPublishedAddress(owner string) (*publishedAddress, error) {
+	if o.onLoopback() {
+		a, err := virtnet.NewLoopbackAddress()
+		if err != nil {
+			return nil, err
+		}
+		return &publishedAddress{a, a.Address}, nil
+	}
+	a, err := virtnet.NewPublishedAddress(owner)
+	if err != nil {
+		return nil, err
+	}
+	return &publishedAddress{a, a.Address}, nil
 }
 
 // outOfRange is the first number of an entry that no port has.
@@ -66,7 +97,7 @@ func outOfRange(text string) string {
 
 // publishes are the ports at which alone others reach an instance.
 func (o *Options) publishes() (key string, ports []int) {
-	if o.Network != "publish" {
+	if !o.published() {
 		return "", nil
 	}
 	list, err := o.ports()

@@ -66,6 +66,12 @@ func ClaimLoopback(network any) (*LoopbackAddress, error) {
 	if _, ok := network.(Loopback); !ok {
 		return nil, fmt.Errorf("the network to join is not a loopback: another environment made it")
 	}
+	return NewLoopbackAddress()
+}
+
+// NewLoopbackAddress takes a free address of the loopback, for published ports that an
+// engine's proxy listens at.
+func NewLoopbackAddress() (*LoopbackAddress, error) {
 	return claimLoopback(rand.IntN(loopbackAddresses))
 }
 

@@ -179,6 +179,7 @@ const deviceSize = 2 << 30
 var marked = []provider{
 	{name: "native nat", kind: "native", options: `{"network": "nat", "root": "overlay"}`},
 	{name: "docker publish", kind: "docker", options: `{"network": "publish", "ports": ["7213"]}`},
+	{name: "docker publish-loopback", kind: "docker", options: `{"network": "publish-loopback", "ports": ["7213"]}`},
 	{name: "docker nat", kind: "docker", options: `{"network": "nat"}`},
 	{name: "podman publish", kind: "podman", options: `{"network": "publish", "ports": ["7213"]}`},
 }

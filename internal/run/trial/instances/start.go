@@ -150,6 +150,9 @@ func (p *Pool) network(ctx context.Context, r Request) (environment.Network, err
 	if n == nil && r.Shape.Meets() {
 		return nil, &Unsupported{"its instances have no network between them, and the workload needs one"}
 	}
+	if _, is := n.(environment.HostOnly); is && !r.Shape.MeetsHostOnly() {
+		return nil, &Unsupported{"the host alone reaches its instances, and those of the workload connect to each other: place all but one role on the host"}
+	}
 	return n, nil
 }
 
