@@ -106,7 +106,7 @@ func TestWhatDiffersFromThePrintedTechnologyIsSaidBesideEachRatio(t *testing.T) 
 		{"cassandra-scaling", "cassandra-scaling", "tps", "vm", "printed on vsphere, measured on qemu"},
 		{"aspernas-nensen-2016", "aspernas-nensen-2016", "select", "docker-in-vm", "printed inside vsphere, measured inside qemu"},
 		{"heino-2025", "heino-2025", "nginx-requests", "docker-hostnet", ""},
-		{"heino-2025", "heino-2025", "mysql-transactions", "docker", "printed with network: publish, measured with network: bridge"},
+		{"heino-2025", "heino-2025", "mysql-transactions", "docker", "printed with network: publish-loopback, measured with network: bridge"},
 		{"heino-2025-mysql", "heino-2025", "mysql-transactions", "docker", ""},
 		{"karna-2021", "karna-2021", "cpu", "kvm", ""},
 	} {
