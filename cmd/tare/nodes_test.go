@@ -146,6 +146,12 @@ func TestARunGoesOnWithoutAHostThatIsGone(t *testing.T) {
 		t.Errorf("it stopped since %s, with trials on %v", session.Stopped, on)
 	}
 	emptyThere(t, machines["h1"].Home)
+	// What was killed together with the link stays until the next session there.
+	p = h.tare(t, "clean", "--home", machines["h2"].Home)
+	if status, output := p.end(); status != 0 {
+		t.Errorf("clean: status %d: %s%s", status, output, p.errs.String())
+	}
+	emptyThere(t, machines["h2"].Home)
 	h.clean(t)
 }
 
