@@ -157,7 +157,6 @@ func (r *reader) objects(all []objects.Object) {
 			continue
 		}
 		seen[id] = true
-		group, _, grouped := strings.Cut(o.APIVersion, "/")
 		switch o.APIVersion + " " + o.Kind {
 		case "apps/v1 Deployment":
 			if d, good := decoded[appsv1.Deployment](r, o); good {
@@ -208,26 +207,32 @@ func (r *reader) objects(all []objects.Object) {
 				r.claims[o.Namespace+"/"+o.Name] = true
 			}
 		default:
-			of := rules()[kinds][o.Kind]
-			why := of.noEffect
-			switch {
-			case why == "" && grouped && group != "apps" && group != "batch":
-				why = "tare runs no controllers"
-			case of.refused != "":
-				r.problem(o, nil, "%s", of.refused)
-				continue
-			case why == "":
-				text := fmt.Sprintf("%s %s is not a kind that tare reads", o.APIVersion, o.Kind)
-				read := []string{"Deployment", "StatefulSet", "Job", "Pod", "Service", "ConfigMap", "Secret", "PersistentVolumeClaim"}
-				if meant := strictyaml.Nearest(o.Kind, read); meant != "" {
-					text += fmt.Sprintf("; did you mean %q?", meant)
-				}
-				r.problem(o, nil, "%s (apps/v1 Deployment and StatefulSet, batch/v1 Job; v1 Pod, Service, ConfigMap, Secret and PersistentVolumeClaim)", text)
-				continue
-			}
-			r.note(o.Kind, why, o.Name)
+			r.unread(o)
 		}
 	}
+}
+
+// unread is an object that is not read: it has no effect, or is a problem.
+func (r *reader) unread(o objects.Object) {
+	group, _, grouped := strings.Cut(o.APIVersion, "/")
+	of := rules()[kinds][o.Kind]
+	why := of.noEffect
+	switch {
+	case why == "" && grouped && group != "apps" && group != "batch":
+		why = "tare runs no controllers"
+	case of.refused != "":
+		r.problem(o, nil, "%s", of.refused)
+		return
+	case why == "":
+		text := fmt.Sprintf("%s %s is not a kind that tare reads", o.APIVersion, o.Kind)
+		read := []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "Pod", "Service", "ConfigMap", "Secret", "PersistentVolumeClaim"}
+		if meant := strictyaml.Nearest(o.Kind, read); meant != "" {
+			text += fmt.Sprintf("; did you mean %q?", meant)
+		}
+		r.problem(o, nil, "%s (apps/v1 Deployment, ReplicaSet and StatefulSet, batch/v1 Job; v1 Pod, ReplicationController, Service, ConfigMap, Secret and PersistentVolumeClaim)", text)
+		return
+	}
+	r.note(o.Kind, why, o.Name)
 }
 
 func (r *reader) workload(p *pod, replicas *int32, selector *metav1.LabelSelector) {
