@@ -74,7 +74,7 @@ func Text(file []byte) ([]byte, error) {
 
 // aroundOutput are lines that are kept with an output: a prompt or a trace of the shell with
 // the command, ssh's note about a host's key, and a tool's own about the names of options.
-var aroundOutput = expression(`^(?:[^ ]*[$#%>] |\++ )[a-z./].*$|^Warning: Permanently added '.*' \(.*\) to the list of known hosts\.$|^WARNING: .* is deprecated\b`)
+var aroundOutput = expression(`^(?:[^ ]*[$#%>] |\++ )[a-z./].*$|^Warning: Permanently added '.*' \(.*\) to the list of known hosts\.$|^WARNING: (?:.* is deprecated\b|Keepalive disabled\.|-e option has no effect\.)`)
 
 // troubled are lines of a run that failed.
 var troubled = expression(`(?i)\b(error|fatal|fail(ed|ure)|killed|refused|segmentation fault)\b`)
@@ -83,7 +83,7 @@ var troubled = expression(`(?i)\b(error|fatal|fail(ed|ure)|killed|refused|segmen
 func (d *declaration) own(line string) bool {
 	report := &d.Report
 	switch {
-	case aroundOutput.match(line):
+	case aroundOutput.match(line), report.Beside.match(line):
 		return false
 	case len(report.Figures) == 0: // what its lines are is not known here
 		return true

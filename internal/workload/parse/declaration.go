@@ -161,6 +161,11 @@ type splitting struct {
 }
 
 func (d *declaration) split(file []byte) ([][]byte, error) {
+	for at, line := range eachLine(file) {
+		if err := d.Report.refuses(line); err != nil {
+			return nil, atLine(at.number, err)
+		}
+	}
 	switch s := d.Split; {
 	case s.Before != nil:
 		return splitAt(file, s.Before.match, d.own)

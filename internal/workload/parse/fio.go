@@ -44,7 +44,7 @@ func readFio(r *reading) {
 	for _, job := range report.Jobs {
 		switch {
 		case job.Error == nil || job.Read == nil || job.Write == nil:
-			fail("job %q of fio's report has no error, read or write part", clip(job.Name))
+			fail("job %q of fio's report has no error, read or write part; with unified_rw_reporting=mixed it has none, run it without", clip(job.Name))
 		case *job.Error != 0:
 			fail("fio's job %q ended with error %d", clip(job.Name), *job.Error)
 		}

@@ -223,10 +223,21 @@ func iperf3Series(r *reading) {
 	}
 }
 
+var (
+	// iperf3Beside are lines that -J has before the report, with -f or -V.
+	iperf3Beside = expression(`(?m)^(?:warning: .*|Control connection MSS \d+)$`)
+	iperf3Text   = expression(`^(?:Connecting to host |Server listening on |\[ *ID\] Interval )`)
+)
+
 // splitIperf3 splits concatenated reports, or a list of them. A server that was
 // stopped while it waited prints a report with an error, which is not a run.
 func splitIperf3(file []byte) ([][]byte, error) {
-	documents, err := splitJSON(file)
+	for at, line := range eachLine(file) {
+		if iperf3Text.match(line) {
+			return nil, atLine(at.number, fmt.Errorf("%q is of iperf3's text: tare reads its JSON, which has all digits; run it with -J", clip(line)))
+		}
+	}
+	documents, err := splitJSON(iperf3Beside.compiled().ReplaceAll(file, nil))
 	if err != nil {
 		return nil, err
 	}

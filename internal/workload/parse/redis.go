@@ -80,7 +80,7 @@ func (r *reading) redisCSV() {
 func (r *reading) redisSlug(test, line string) string {
 	slug, known := redisTests[test]
 	if !known {
-		fail("unknown test %q in the line %q", test, clip(line))
+		fail("unknown test %q in the line %q: tare reads those that -t names, of a command of one's own nothing", test, clip(line))
 	}
 	if _, twice := r.fields[slug+"_rps"]; twice {
 		fail("test %q occurs twice", test)

@@ -1,8 +1,11 @@
 package parse
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"tare/internal/base/failing"
 )
 
 // patterns are an expression a line. Each matches a whole line.
@@ -24,16 +27,34 @@ type report struct {
 	Counted counting `yaml:"counted"`
 	// Figures are lines with values: the named groups are the fields. Each is printed
 	// once at most.
-	Figures patterns `yaml:"figures"`
-	Other   patterns `yaml:"other"`  // lines without figures
-	Failed  *pattern `yaml:"failed"` // lines that say that the run failed
-	Last    *pattern `yaml:"last"`   // the line after which the tool prints nothing of its own; nil if it may
-	Needs   words    `yaml:"needs"`  // fields that no report lacks
+	Figures patterns  `yaml:"figures"`
+	Other   patterns  `yaml:"other"`  // lines without figures
+	Beside  patterns  `yaml:"beside"` // lines without figures that may also precede the first
+	Failed  *pattern  `yaml:"failed"` // lines that say that the run failed
+	Refused []refusal `yaml:"refused"`
+	Last    *pattern  `yaml:"last"`  // the line after which the tool prints nothing of its own; nil if it may
+	Needs   words     `yaml:"needs"` // fields that no report lacks
 	// Units are the factors of what is printed behind a number, or the values of texts that
 	// are no number with a unit; nil for plain numbers.
 	Units    map[string]float64 `yaml:"units"`
 	Positive map[string]string  `yaml:"positive"` // what it means if one of these fields is 0
 	Then     []formula          `yaml:"then"`
+}
+
+// refusal is what cannot be read of a tool that works, known by a line, with the way out.
+type refusal struct {
+	Line *pattern `yaml:"line"`
+	Why  string   `yaml:"why"`
+}
+
+// refuses says why nothing is read of an output with this line.
+func (p *report) refuses(line string) error {
+	for _, each := range p.Refused {
+		if each.Line.match(line) {
+			return fmt.Errorf("%q: %s", clip(strings.TrimSpace(line)), each.Why)
+		}
+	}
+	return nil
 }
 
 // words are a text with spaces between them.
@@ -59,7 +80,8 @@ func (p *report) read(r *reading) {
 			fail("%s reports %q", p.Of, clip(strings.TrimSpace(line)))
 		}
 		first := i == 0 && p.First != nil
-		if known := p.take(r, line); !known && line != "" && !first && !p.Other.match(line) && !aroundOutput.match(line) {
+		failing.If(p.refuses(line))
+		if known := p.take(r, line); !known && line != "" && !first && !p.Other.match(line) && !p.Beside.match(line) && !aroundOutput.match(line) {
 			fail("%q is no line that tare knows of %s%s", clip(line), p.Of, decimalComma(line))
 		}
 		if p.Last != nil && p.Last.match(line) {

@@ -8,7 +8,10 @@ import (
 )
 
 var (
-	stressMessage = expression(`^stress-ng: (\w+): +\[\d+\] (.*)$`)
+	stressMessage = expression(`^stress-ng: (?:\d\d:\d\d:\d\d\.\d+ )?(\w+): +\[\d+\] (.*)$`)
+	stressHogs    = expression(`^stress-ng: .*info: +\[\d+\] dispatching hogs: `)
+	stressTime    = expression(`^stress-ng: .*info: +\[\d+\] (?:setting|defaulting) to a `)
+	stressDebug   = expression(`^stress-ng: [0-9:. ]*debug: `)
 	stressHead    = expression(`^stressor +bogo ops +real time +usr time +sys time +bogo ops/s +bogo ops/s( +CPU used per +RSS Max)?$`)
 	stressUnits   = expression(`^ +\(secs\) +\(secs\) +\(secs\) +\(real time\) \(usr\+sys time\)( +instance \(%\) +\(KB\))?$`)
 	stressRow     = expression(`^([a-z][a-z0-9-]*) +(\d+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)( +[0-9.]+ +\d+)?$`)
@@ -50,6 +53,8 @@ func (r *reading) stressText() {
 		m := stressMessage.find(line)
 		switch {
 		case !strings.HasPrefix(line, "stress-ng: "):
+			continue
+		case m != nil && m[0] == "debug": // of -v
 			continue
 		case m == nil, m[0] != "info" && m[0] != "metrc", strings.Contains(line, "unsuccessful run"):
 			fail("stress-ng reports %q", clip(line))
@@ -117,17 +122,12 @@ func oneStressor(stressors, text []string) {
 // splitStressNG splits before a run's first message or, if there is only YAML, before each
 // document. Old versions do not say how long a run is to take.
 func splitStressNG(file []byte) ([][]byte, error) {
-	says := func(what string) func(line string) bool {
-		return func(line string) bool {
-			m := stressMessage.find(line)
-			return m != nil && m[0] == "info" && strings.HasPrefix(m[1], what)
-		}
-	}
 	first := func(line string) bool { return line == "---" }
-	for _, what := range []string{"dispatching hogs: ", "setting to a "} {
-		if slices.ContainsFunc(lines(file), says(what)) {
-			first = says(what)
+	for _, message := range []*pattern{stressHogs, stressTime} {
+		if slices.ContainsFunc(lines(file), message.match) {
+			first = message.match
 		}
 	}
-	return splitAt(file, first, ownOf(func(line string) bool { return strings.HasPrefix(line, "stress-ng: ") }))
+	own := func(line string) bool { return strings.HasPrefix(line, "stress-ng: ") && !stressDebug.match(line) }
+	return splitAt(file, first, ownOf(own))
 }
