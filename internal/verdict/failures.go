@@ -21,9 +21,9 @@ func (b *Book) shareOf(cells []subject.Cell, block int) (mean float64, ok bool) 
 		if len(all) == 0 {
 			return 0, false
 		}
-		means = append(means, meanOf(all))
+		means = append(means, meanShare(all))
 	}
-	return meanOf(means), true
+	return meanShare(means), true
 }
 
 // failing says of a contrast that one side fails more than the other beyond chance, so that
@@ -48,7 +48,7 @@ func (b *Book) failing(e *entry) Reason {
 		}
 	}
 	c := e.contrast.sided()
-	reason := Reason{Code: Failing, Side: c.Environment, Metric: b.plan.Workload(c.Workload).Pack.OperationsWord(), Value: meanOf(own), Share: meanOf(base)}
+	reason := Reason{Code: Failing, Side: c.Environment, Metric: b.plan.Workload(c.Workload).Pack.OperationsWord(), Value: meanShare(own), Share: meanShare(base)}
 	if reason.Value < reason.Share {
 		reason.Side, reason.Value, reason.Share = c.Baseline, reason.Share, reason.Value
 	}
@@ -62,7 +62,7 @@ func (b *Book) failing(e *entry) Reason {
 	return reason
 }
 
-func meanOf(values []float64) (mean float64) {
+func meanShare(values []float64) (mean float64) {
 	for _, v := range values {
 		mean += v
 	}
