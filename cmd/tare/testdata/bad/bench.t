@@ -34,7 +34,7 @@ Command lines of tare bench.
   tare: environment native-rotfs-host: unknown key "rotfs"; did you mean "rootfs"? (known: rootfs, root, network, data, dev, proc, capabilities, kind, limits, inside, system, host, with)
   [2]
   $ tare bench --image x --env docker+network=bridged -- true
-  tare: environment docker-network-bridged: network: "bridged" is not known: choose one of bridge, nat, publish, host, none
+  tare: environment docker-network-bridged: network: "bridged" is not known: choose one of bridge, nat, publish, publish-loopback, host, none
   [2]
   $ tare bench --image x --env docker+memory=5 -- true
   tare: environment docker-memory-5: unknown key "memory"; known: socket, runtime, network, ports, log, seccomp, data, kind, limits, inside, system, host, with

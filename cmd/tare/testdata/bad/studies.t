@@ -64,7 +64,7 @@ Keys and names
   [2]
   $ sed 's/host/moon/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:21: network: "moon" is not known: choose one of bridge, nat, publish, host, none
+  tare: bad.yaml:6:21: network: "moon" is not known: choose one of bridge, nat, publish, publish-loopback, host, none
   [2]
   $ sed 's/host/[host, none]/' good.yaml >bad.yaml
   $ tare run bad.yaml

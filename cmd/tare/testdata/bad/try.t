@@ -40,7 +40,7 @@ Environments
   tare: environment native: "native" is set twice
   [2]
   $ tare try --env docker+network=bridged tar:no.tar
-  tare: environment docker-network-bridged: network: "bridged" is not known: choose one of bridge, nat, publish, host, none
+  tare: environment docker-network-bridged: network: "bridged" is not known: choose one of bridge, nat, publish, publish-loopback, host, none
   [2]
   $ tare try --env docker+network tar:no.tar
   tare: --env docker+network: "network" is not OPTION=VALUE
