@@ -143,6 +143,8 @@ type Level struct {
 	Parameters map[string]string `json:"parameters"`
 	// Instances is how many copies of the whole workload run at once; 0 is 1.
 	Instances int `json:"instances,omitempty"`
+	// Total are the parameters whose value is that of all instances together.
+	Total []string `json:"total,omitempty"`
 	// Starting is how many instances at most start at the same time; 0 is all.
 	Starting int `json:"starting,omitempty"`
 	// Neighbours is how many copies of the neighbour run at the same time, and

@@ -102,11 +102,11 @@ func (l Level) sweeps(parameter string) bool {
 func (e Environment) Parameters(workload string, l Level) map[string]string {
 	own := e.With[workload]
 	if len(own) == 0 {
-		return l.Parameters
+		return l.shared(l.Parameters)
 	}
 	all := maps.Clone(l.Parameters)
 	maps.Copy(all, own)
-	return all
+	return l.shared(all)
 }
 
 // Own are the parameters that only this environment has, a line a workload:

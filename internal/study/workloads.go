@@ -59,10 +59,13 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		}
 		w.Levels = resolveLevels(pairs, pack)
 		resolveSamples(pairs, pack, w.Levels)
-		if at := pairs.at("pause"); at.Exists() {
+		if at := pairs.at("pause"); at.Exists() && !pack.Has("pause") {
 			if at.Decode(&w.Pause); w.Pause < 0 || w.Pause > longestPause {
 				at.Problemf("pause: needs a time from 0s to %v, such as 60s", longestPause)
 			}
+		}
+		if !pack.Has("total") {
+			resolveTotal(pairs.at("total"), w)
 		}
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
@@ -303,7 +306,7 @@ func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs settings, file 
 	}
 	var own []strictyaml.Pair
 	for _, p := range at.Pairs() {
-		if p.Key != "use" && slices.Contains(workload.Reserved, p.Key) {
+		if p.Key != "use" && (slices.Contains(workload.Reserved, p.Key) || slices.Contains(workload.Newer, p.Key) && !pack.Has(p.Key)) {
 			p.Value.ProblemAtKey("neighbour: %s: not possible for neighbours: their pack defines how they run, and neighbours: their number", p.Key)
 			continue
 		}

@@ -104,6 +104,12 @@ func (p Pack) RoleImage(role string) string {
 // InOwnImage reports whether a role runs on the host in an image of the pack's recipe.
 func (p Pack) InOwnImage(role string) bool { return p.RoleImage(role) == OwnImage }
 
+// Has reports whether a parameter is the pack's own.
+func (p Pack) Has(parameter string) bool {
+	_, has := p.Parameters[parameter]
+	return has
+}
+
 // HasServer reports whether a role has a server.
 func (p Pack) HasServer(role string) bool {
 	return slices.ContainsFunc(p.Servers, func(s Server) bool { return s.Role == role })

@@ -30,7 +30,11 @@ var (
 
 // Reserved are names that parameters cannot have, since studies have keys with
 // these names next to a pack's parameters.
-var Reserved = []string{"use", "as", "server", "env", "arguments", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample", "pause", "find", "objective", "load"}
+var Reserved = []string{"use", "as", "server", "env", "arguments", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample", "find", "objective", "load"}
+
+// Newer are keys of studies as well, which packs may have had as parameters before: where a
+// pack has one, it is the parameter.
+var Newer = []string{"pause", "total"}
 
 // runtime are the names of InstanceVars, which parameters cannot have.
 var runtime = []string{"address", "addresses", "index"}
