@@ -63,7 +63,7 @@ tare explain
   tare: --set: "port" is not PARAMETER=VALUE
   [2]
   $ tare explain nginx --to docker --set prot=80
-  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, pause, find, objective, load, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
+  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
   [2]
   $ tare explain nginx --to docker --set port=eighty
   tare: port: "eighty" is not a whole number: 1 to 65535 are allowed

@@ -106,7 +106,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: --set: "port" is not NAME=VALUE
   [2]
   $ tare workload check nginx --set prot=1
-  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, pause, find, objective, load, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
+  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
   [2]
   $ tare workload check nginx --set port=x
   tare: port: "x" is not a whole number: 1 to 65535 are allowed
