@@ -55,7 +55,7 @@ func (s *Schedule) cut(l *lane, elapsed time.Duration) bool {
 	limit := s.limit(l.left[0])
 	n := Together(l.left)
 	switch {
-	case limit == 0:
+	case limit == 0 || s.goesOn(l.left[0]):
 		return false
 	case elapsed >= limit:
 		s.cutAll(l)
@@ -65,6 +65,14 @@ func (s *Schedule) cut(l *lane, elapsed time.Duration) bool {
 		s.cutBlock, l.left = l.left[0].Block, l.left[n:]
 	}
 	return true
+}
+
+// goesOn says whether trials that are made together with this one are recorded: it was
+// handed out with them, within the budget, and a resumed run makes what is missing.
+func (s *Schedule) goesOn(slot Slot) bool {
+	return slot.Rounds > 0 && slices.ContainsFunc(s.environments, func(name string) bool {
+		return s.recorded[trialKey{slot.Block, slot.Traced, slot.Cell().Place().In(name)}]
+	})
 }
 
 // cutAll ends the block of a lane, and those that no lane of this session works on.
