@@ -39,10 +39,11 @@ func (b brand) networks(o Options) string {
 	return "the " + b.name + " at " + o.Socket
 }
 
-// hostOnly is the network of containers whose ports are at the host's loopback.
-type hostOnly struct{ virtnet.Loopback }
+// hostOnly is the network of containers whose ports are at the host's loopback, which
+// containers do not reach.
+type hostOnly struct{ *network }
 
-// HostOnly: containers do not reach the loopback of the host.
+// HostOnly marks it.
 func (hostOnly) HostOnly() {}
 
 // NewNetwork makes a bridge network in the engine. Containers in the host's network get
@@ -51,15 +52,15 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 	if c.options.Network == "host" {
 		return virtnet.Loopback{}, nil
 	}
-	if c.options.onLoopback() {
-		return hostOnly{}, nil
-	}
 	n := &network{engine: c.engine, name: "tare-" + o.ID() + "-" + name, path: "the engine's bridge, one veth pair each"}
 	if c.gvisor {
 		n.path = "the engine's bridge, one veth pair and gVisor's network stack each"
 	}
 	if c.options.Network == "publish" {
 		n.path = "ports published at an address of the host each, " + n.path
+	}
+	if c.options.onLoopback() {
+		n.path = "ports published at the host's loopback, " + n.path
 	}
 	defer func() {
 		if err != nil {
@@ -93,6 +94,9 @@ func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name stri
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.options.onLoopback() {
+		return hostOnly{n}, nil
 	}
 	return n, nil
 }
@@ -170,7 +174,7 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 	case *network:
 		return container.NetworkMode(n.id), nil
 	case hostOnly:
-		return container.NetworkMode(option), nil
+		return container.NetworkMode(n.id), nil
 	}
 	loopback, err := virtnet.ClaimLoopback(r.Network)
 	if err != nil {

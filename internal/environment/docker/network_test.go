@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/environment"
+	"tare/internal/linux/virtnet"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
@@ -154,17 +155,19 @@ func TestNATTranslatesWhatLeavesTheMachine(t *testing.T) {
 	}
 }
 
-func TestOthersDoNotReachTheLoopbackThatPortsArePublishedAt(t *testing.T) {
-	o := Options{Socket: DockerHost(), Network: "publish-loopback", Ports: []string{"7219"}, Log: "none", Seccomp: "default", Data: "bind"}
-	c, err := newContainers(theDocker, o)
+func TestContainersDoNotReachTheLoopbackThatPortsArePublishedAt(t *testing.T) {
+	s := setUp(t, engines[0].with(func(o *Options) { o.Network, o.Ports = "publish-loopback", []string{"7219"} }))
+	n, err := s.env.NewNetwork(t.Context(), s.owner, "n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := c.NewNetwork(t.Context(), nil, "n"); err != nil {
-		t.Error(err)
-	} else if _, is := n.(environment.HostOnly); !is {
-		t.Errorf("instances have %v between them", n)
+	if _, is := n.(environment.HostOnly); !is || n.Host() == virtnet.HostAddress || n.Host() == "" {
+		t.Errorf("containers reach the host at %q, and each other: %v", n.Host(), !is)
 	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	o := Options{Socket: PodmanHost(), Network: "publish-loopback", Ports: []string{"7219"}, Log: "none", Seccomp: "default", Data: "bind"}
 	if _, err := newContainers(thePodman, o); err == nil || !strings.Contains(err.Error(), "publish-loopback is Docker's") {
 		t.Error(err)
 	}

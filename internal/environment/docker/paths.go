@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"slices"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -10,6 +11,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
 	"tare/internal/linux/fsinfo"
+	"tare/internal/usage"
 )
 
 // makeVolume makes the volume of a block device, which the engine mounts, wherever its
@@ -95,7 +97,7 @@ func (c *containers) packetPath(i *instance) string {
 	}[c.options.Network]
 	if c.options.onLoopback() {
 		path = "published ports: the host's loopback, docker-proxy, the engine's bridge, veth pair"
-		if len(proxies(i.published.at.String())) == 0 { // the daemon has none
+		if !slices.ContainsFunc(i.footprint.Processes, func(p usage.Process) bool { return p.Role == proxyRole }) { // the daemon has none
 			path = "published ports: the host's loopback, DNAT, the engine's bridge, veth pair"
 		}
 	}

@@ -120,6 +120,8 @@ func (o *Options) publish(at netip.Addr, config *container.Config, host *contain
 	}
 }
 
+const proxyRole = "docker-proxy"
+
 // proxies are Docker's processes that pass on what the packet filter does not
 // translate: from the loopback, and from the container's own bridge.
 func proxies(address string) (list []usage.Process) {
@@ -134,7 +136,7 @@ func proxies(address string) (list []usage.Process) {
 		}
 		words := commandLine(pid)
 		if at := slices.Index(words, "-host-ip"); at >= 0 && at+1 < len(words) && words[at+1] == address {
-			list = append(list, usage.Process{PID: pid, Role: "docker-proxy"})
+			list = append(list, usage.Process{PID: pid, Role: proxyRole})
 		}
 	}
 	return list
