@@ -48,11 +48,11 @@ func resolveLevels(pairs settings, pack *workload.Pack) []Level {
 			parameter, ok = of.Parameter, true
 		} else if p.Key == sampleKey {
 			parameter, ok = workload.Parameter{Default: "100ms"}, true
-		} else if slices.Contains(workload.Reserved, p.Key) || !ok && slices.Contains(workload.Newer, p.Key) {
+		} else if slices.Contains(workload.Reserved, p.Key) || !ok && slices.Contains(workload.SoftReserved, p.Key) {
 			continue
 		}
 		if !ok {
-			p.Value.ProblemAtKey("workload %s: %s", pack.Name, strictyaml.Unknown("parameter", p.Key, slices.Concat(workload.Reserved, workload.Newer, known)))
+			p.Value.ProblemAtKey("workload %s: %s", pack.Name, strictyaml.Unknown("parameter", p.Key, slices.Concat(workload.Reserved, workload.SoftReserved, known)))
 			continue
 		}
 		values, swept := valuesOf(p, parameter)

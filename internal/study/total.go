@@ -3,14 +3,17 @@ package study
 import (
 	"maps"
 	"strconv"
-
-	"tare/internal/base/strictyaml"
 )
 
 // resolveTotal reads the parameters whose value is that of all instances together: a rate
 // that several clusters share.
-func resolveTotal(at strictyaml.Node, w Workload) {
+func resolveTotal(pairs settings, w Workload) {
+	at := pairs.at("total")
 	if !at.Exists() {
+		return
+	}
+	if pairs.at("find").Exists() || pairs.at("load").Exists() {
+		at.Problemf("total: the rate of a search or of a load is that of each instance")
 		return
 	}
 	var names []string

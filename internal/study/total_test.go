@@ -31,6 +31,34 @@ func TestInstancesShareATotal(t *testing.T) {
 	}
 }
 
+func TestATotalIsTheWorkloadsAlone(t *testing.T) {
+	for text, want := range map[string]string{
+		"environments: {native: {}, docker: {with: {redis: {port: 7001}}}}\nworkloads: [{use: redis, port: 7000, instances: [1, 4], total: [port]}]": "share port as a total",
+		"environments: {native: {}}\nworkloads: [{use: nginx-open, total: [rate], find: capacity, objective: p99 <= 50ms}]":                          "total: the rate of a search",
+	} {
+		if _, err := Resolve(&File{Name: "x", Source: []byte("study: x\nbaseline: native\n" + text + "\n")}, Overrides{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestOneInstanceBesideProgramsOnTheHostMeetsThemAlone(t *testing.T) {
+	for _, c := range []struct {
+		shape Shape
+		want  bool
+	}{
+		{Shape{Together: true}, true},
+		{Shape{Roles: []RoleShape{{Name: "server", Count: 1}, {Name: "driver", OnHost: true, Count: 1}}}, true},
+		{Shape{Roles: []RoleShape{{Name: "server", Count: 1}, {Name: "driver", Count: 1}}}, false},
+		{Shape{Roles: []RoleShape{{Name: "server", Count: 3}, {Name: "driver", OnHost: true, Count: 1}}}, false},
+		{Shape{Together: true, Neighbours: &Shape{Together: true}}, false},
+	} {
+		if got := c.shape.MeetsHostOnly(); got != c.want {
+			t.Errorf("%+v: %v", c.shape, got)
+		}
+	}
+}
+
 // Packs of before had parameters that are keys of studies now.
 func TestAParameterOfAPackIsNoKeyOfTheStudy(t *testing.T) {
 	plan, err := Resolve(&File{Name: "x", Source: []byte("study: x\nbaseline: native\nenvironments: {native: {}}\nworkloads: [{use: " + ownPack(t) + ", pause: [1, 2]}]\n")}, Overrides{})

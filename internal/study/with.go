@@ -57,6 +57,10 @@ func (p *Plan) takeParameters(e *Environment, w *Workload, at strictyaml.Node) {
 			pair.Value.ProblemAtKey("with: %s is swept by workload %s, and levels must be the same in every environment", pair.Key, w.Name)
 			continue
 		}
+		if slices.ContainsFunc(w.Levels, func(l Level) bool { return slices.Contains(l.Total, pair.Key) }) {
+			pair.Value.ProblemAtKey("with: the instances of workload %s share %s as a total: give it in the workload", w.Name, pair.Key)
+			continue
+		}
 		var value string
 		if pair.Value.IsMapping() || pair.Value.IsSequence() || pair.Value.IsNull() {
 			pair.Value.Problemf("with: %s: needs one value; a list is a sweep, and levels must be the same in every environment", pair.Key)

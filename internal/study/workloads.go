@@ -65,7 +65,7 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 			}
 		}
 		if !pack.Has("total") {
-			resolveTotal(pairs.at("total"), w)
+			resolveTotal(pairs, w)
 		}
 		w.Pack.Roles = resolvePlaces(pairs, pack, hosts)
 		w.resolveNeighbour(entry, pairs, file, problems)
@@ -306,7 +306,7 @@ func (w *Workload) resolveNeighbour(entry strictyaml.Node, pairs settings, file 
 	}
 	var own []strictyaml.Pair
 	for _, p := range at.Pairs() {
-		if p.Key != "use" && (slices.Contains(workload.Reserved, p.Key) || slices.Contains(workload.Newer, p.Key) && !pack.Has(p.Key)) {
+		if p.Key != "use" && (slices.Contains(workload.Reserved, p.Key) || slices.Contains(workload.SoftReserved, p.Key) && !pack.Has(p.Key)) {
 			p.Value.ProblemAtKey("neighbour: %s: not possible for neighbours: their pack defines how they run, and neighbours: their number", p.Key)
 			continue
 		}

@@ -32,9 +32,9 @@ var (
 // these names next to a pack's parameters.
 var Reserved = []string{"use", "as", "server", "env", "arguments", "fresh", "place", "instances", "starting", "neighbours", "neighbour", "sample", "find", "objective", "load"}
 
-// Newer are keys of studies as well, which packs may have had as parameters before: where a
-// pack has one, it is the parameter.
-var Newer = []string{"pause", "total"}
+// SoftReserved are keys of studies that packs may have as parameters, since packs are older
+// than the keys: where a pack has one, it is the parameter.
+var SoftReserved = []string{"pause", "total"}
 
 // runtime are the names of InstanceVars, which parameters cannot have.
 var runtime = []string{"address", "addresses", "index"}
