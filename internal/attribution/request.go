@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/stats"
 	"tare/internal/study"
@@ -363,7 +364,7 @@ func tooFewBlocks(plan *study.Plan) string {
 	if !blocks.Fixed || blocks.Max >= stats.LeastBlocks {
 		return ""
 	}
-	return fmt.Sprintf("%s too few for a bounded interval: it needs %d", counted(blocks.Max, "block is", "blocks are"), stats.LeastBlocks)
+	return fmt.Sprintf("%s too few for a bounded interval: it needs %d", quantity.Counted(blocks.Max, "block is", "blocks are"), stats.LeastBlocks)
 }
 
 // Size says how many environments a ladder has.
@@ -373,16 +374,9 @@ func Size(plan *study.Plan) string {
 		parts[s.Part] = true
 		orders = max(orders, s.Order)
 	}
-	text := fmt.Sprintf("%s from %s to %s: %d environments", counted(len(parts)-1, "part", "parts"), plan.Baseline, plan.Environments[len(plan.Environments)-1].Name, len(plan.Environments))
+	text := fmt.Sprintf("%s from %s to %s: %d environments", quantity.Counted(len(parts)-1, "part", "parts"), plan.Baseline, plan.Environments[len(plan.Environments)-1].Name, len(plan.Environments))
 	if orders > 1 {
 		text += fmt.Sprintf(" for %d orders", orders)
 	}
 	return text
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

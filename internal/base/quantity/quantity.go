@@ -1,5 +1,6 @@
 // Package quantity has byte sizes and shares: it parses them as users write them
-// ("512MiB", "2%") and prints them in the same form. And it bounds what is a number.
+// ("512MiB", "2%") and prints them in the same form. And it bounds what is a number, and
+// counts things in words.
 //
 // It must not know studies or measurements.
 package quantity
@@ -133,4 +134,12 @@ func (s *Share) UnmarshalText(text []byte) (err error) {
 // MarshalText prints the shortest number that parses as the same share.
 func (s Share) MarshalText() ([]byte, error) {
 	return []byte(strconv.FormatFloat(float64(s), 'g', -1, 64)), nil
+}
+
+// Counted is a number with its noun: "1 block", "2 blocks".
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }

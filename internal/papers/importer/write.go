@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/linux/private"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -213,7 +214,7 @@ func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, 
 		w.Manifest.Import.Manifest = raw.Path
 	}
 	w.Manifest.Sessions = append(w.Manifest.Sessions, rundir.Session{Started: began, Ended: began,
-		Stopped: fmt.Sprintf("imported %d results from %s", len(b.trials), counted((&rundir.Import{Files: b.files}).Sources()))})
+		Stopped: fmt.Sprintf("imported %d results from %s", len(b.trials), quantity.Counted((&rundir.Import{Files: b.files}).Sources(), "file", "files"))})
 	if err := errors.Join(w.SavePlan(), w.SaveManifest()); err != nil {
 		return nil, err
 	}
@@ -227,11 +228,4 @@ func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, 
 		}
 	}
 	return result, nil
-}
-
-func counted(files int) string {
-	if files == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", files)
 }

@@ -75,7 +75,7 @@ func prometheus(name string, data []byte) (*table, error) {
 		}
 	}
 	if none > 0 {
-		t.remarks = append(t.remarks, fmt.Sprintf("%s: %s NaN or infinite, and left out", name, counted(none, "value")))
+		t.remarks = append(t.remarks, fmt.Sprintf("%s: %s NaN or infinite, and left out", name, quantity.Counted(none, "value", "values")))
 	}
 	return t, nil
 }

@@ -267,7 +267,7 @@ func (t *table) records(r *Records, file int, c Columns) error {
 		}
 	}
 	if none > 0 {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s without a value", t.name, counted(none, "cell")))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s without a value", t.name, quantity.Counted(none, "cell", "cells")))
 	}
 	return nil
 }
@@ -432,14 +432,6 @@ func (r *Record) fits(file string) error {
 		}
 	}
 	return nil
-}
-
-// counted is a number of things.
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // levels sets the level. named: its columns were named, and are its parameters.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/base/visible"
 	"tare/internal/report/model"
 )
@@ -70,7 +71,7 @@ func (r Result) Limit() string {
 
 // Sentence says what was measured, and why a result is undecided.
 func (r Result) Sentence() string {
-	text := fmt.Sprintf("%s: %s %s, %s in %s", r.Outcome, r.Subject(), r.Limit(), r.Measured(), model.Counted(r.N, "block", "blocks"))
+	text := fmt.Sprintf("%s: %s %s, %s in %s", r.Outcome, r.Subject(), r.Limit(), r.Measured(), quantity.Counted(r.N, "block", "blocks"))
 	if r.Reason != "" {
 		text += "; " + r.Reason
 	}

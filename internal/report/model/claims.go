@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/papers/published"
 	"tare/internal/verdict"
@@ -65,7 +66,7 @@ func (a *again) find(at published.Spot) (found measuredIn, err error) {
 	if len(at.Table.Measures) == 0 {
 		reason := at.Table.Gap
 		if reason == "" {
-			reason = "tare measures nothing of the kind"
+			reason = "tare has no equivalent metric"
 		}
 		return found, errors.New(at.Table.Metric + ": " + reason)
 	}
@@ -83,7 +84,7 @@ func (a *again) find(at published.Spot) (found measuredIn, err error) {
 		switch {
 		case !ok:
 		case environment.Emulated(row.Label):
-			return found, fmt.Errorf("%s ran under software emulation here, which does not answer for hardware", e.Name)
+			return found, fmt.Errorf("%s ran under software emulation here, which says nothing about hardware", e.Name)
 		default:
 			return measuredIn{i, p.mine, row}, nil
 		}
@@ -153,7 +154,7 @@ func (a *Against) ClaimLines() (lines []ClaimLine) {
 			for _, o := range slices.Sorted(maps.Keys(count)) {
 				all = append(all, fmt.Sprintf("%d %s", count[o], o))
 			}
-			line.Here += "; of " + Counted(len(c.Findings), "figure", "figures") + " " + strings.Join(all, ", ")
+			line.Here += "; of " + quantity.Counted(len(c.Findings), "figure", "figures") + " " + strings.Join(all, ", ")
 		}
 		lines = append(lines, line)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/parity"
 	"tare/internal/parity/evaluate"
 	"tare/internal/rundir"
@@ -74,7 +75,7 @@ func NodesDiffer(n parity.Nodes, most int) (lines []string) {
 	if len(n.Differ) == 0 {
 		return []string{fmt.Sprintf("The %d nodes do not differ in their fingerprints.", len(n.Names))}
 	}
-	lines = append(lines, fmt.Sprintf("The %d nodes differ in %s:", len(n.Names), Counted(len(n.Differ), "fact", "facts")))
+	lines = append(lines, fmt.Sprintf("The %d nodes differ in %s:", len(n.Names), quantity.Counted(len(n.Differ), "fact", "facts")))
 	for _, f := range n.Differ[:min(most, len(n.Differ))] {
 		values := lists.Map(f.Values, func(v parity.NodeValue) string { return cmp.Or(v.Value, "none") + " on " + someNodes(v.Nodes) })
 		lines = append(lines, fmt.Sprintf("%s: %s (in %s)", f.Fact, strings.Join(values, "; "), strings.Join(f.Environments, ", ")))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/verdict"
 )
@@ -85,7 +86,7 @@ func (v *Report) sumUp(e *Environment) string {
 		}
 		text := fmt.Sprintf("%s in %d", word, counts[word])
 		if len(parts) == before {
-			text += fmt.Sprintf(" of %s", Counted(total, "comparison", "comparisons"))
+			text += fmt.Sprintf(" of %s", quantity.Counted(total, "comparison", "comparisons"))
 		}
 		if word == "slower" || word == looksSlower {
 			text += fmt.Sprintf(" (largest in %s: %s)", LevelTitle(most.Workload, most.Level), Change(most.Estimate))
@@ -125,11 +126,11 @@ func (v *Report) Margin() float64 { return math.Log1p(float64(v.Plan.Design.Marg
 func (v *Report) Overview() string {
 	parts := []string{
 		"baseline " + v.Plan.Baseline,
-		Counted(v.Blocks, "block", "blocks") + v.onNodes(),
-		Counted(len(v.Trials), "trial", "trials"),
+		quantity.Counted(v.Blocks, "block", "blocks") + v.onNodes(),
+		quantity.Counted(len(v.Trials), "trial", "trials"),
 	}
 	if v.Manifest.Import != nil {
-		parts = []string{"imported", parts[0], Counted(len(v.Trials), "result", "results")}
+		parts = []string{"imported", parts[0], quantity.Counted(len(v.Trials), "result", "results")}
 	}
 	if v.Bad > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed", v.Bad))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
 	"tare/internal/verdict/anomaly"
@@ -61,7 +62,7 @@ func (v *Report) Imported() []Fact {
 		return nil
 	}
 	facts := []Fact{{"imported", fmt.Sprintf("%s from %s: tare did not produce them and did not observe the machine",
-		Counted(len(v.Trials), "result", "results"), Counted(m.Sources(), "file", "files")), false}}
+		quantity.Counted(len(v.Trials), "result", "results"), quantity.Counted(m.Sources(), "file", "files")), false}}
 	facts = append(facts, Fact{"order", v.orderInWords(m), false})
 	for _, name := range v.unmet(m) {
 		facts = append(facts, Fact{"not met", name, false})
@@ -90,7 +91,7 @@ func (v *Report) importedFrom() []Fact {
 		{"sessions", sessions(v), false},
 	}
 	for _, f := range m.Import.Files {
-		text := fmt.Sprintf("%s: %s of %s, by %s, %s", f.File, LevelTitle(f.Workload, f.Level), v.ShownName(f.Environment), f.Tool, Counted(f.Results, "result", "results"))
+		text := fmt.Sprintf("%s: %s of %s, by %s, %s", f.File, LevelTitle(f.Workload, f.Level), v.ShownName(f.Environment), f.Tool, quantity.Counted(f.Results, "result", "results"))
 		if !f.Taken.IsZero() {
 			text += ", " + f.Taken.UTC().Format(time.RFC3339)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 )
 
@@ -18,7 +19,7 @@ func Limits(l environment.Limits) string {
 		parts = append(parts, Figure(float64(l.Memory), "B")+" of memory")
 	}
 	if l.PIDs > 0 {
-		parts = append(parts, Counted(l.PIDs, "process", "processes"))
+		parts = append(parts, quantity.Counted(l.PIDs, "process", "processes"))
 	}
 	if len(l.Cores) > 0 {
 		parts = append(parts, "cores "+lists.Ranges(l.Cores))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/study"
 )
 
@@ -35,7 +36,7 @@ func (v *Report) Made() []Fact {
 		{"tare", m.Tare, false},
 		{"seed", strconv.FormatUint(v.Plan.Seed, 10), true},
 		{"started", m.Created.UTC().Format(time.RFC3339), false},
-		{"machine", fmt.Sprintf("%s, %s, %s of memory", m.Machine.CPU, Counted(m.Machine.Cores, "core", "cores"), Figure(float64(m.Machine.Memory), "B")), false},
+		{"machine", fmt.Sprintf("%s, %s, %s of memory", m.Machine.CPU, quantity.Counted(m.Machine.Cores, "core", "cores"), Figure(float64(m.Machine.Memory), "B")), false},
 		{"system", system(v), false},
 		{ofAll, strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
 		{"limits", Limits(v.Plan.Limits), false},
@@ -82,7 +83,7 @@ func pinned(plan *study.Plan, cores int) string {
 		}
 	}
 	if n := len(used); n > 0 && n < cores {
-		words += fmt.Sprintf(": %d of the machine's %d cores, so rates are those of %s", n, cores, Counted(n, "core", "cores"))
+		words += fmt.Sprintf(": %d of the machine's %d cores, so rates are those of %s", n, cores, quantity.Counted(n, "core", "cores"))
 	}
 	return words
 }

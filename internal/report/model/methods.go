@@ -28,7 +28,7 @@ type Statement struct {
 var sentences string
 
 var methods = template.Must(template.New("methods").Funcs(template.FuncMap{
-	"counted": Counted, "enumerate": enumerate, "limits": Limits, "freshness": freshness,
+	"counted": quantity.Counted, "enumerate": enumerate, "limits": Limits, "freshness": freshness,
 	"shown":   func(all []Environment) []string { return lists.Map(all, func(e Environment) string { return e.Shown }) },
 	"figure":  func(unit string, v quantity.Bytes) string { return Figure(float64(v), unit) },
 	"minutes": func(d time.Duration) string { return strings.Replace(d.String(), "m0s", "m", 1) },

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/internal/attribution/analysis"
+	"tare/internal/base/quantity"
 	"tare/internal/stats"
 	"tare/internal/verdict"
 )
@@ -39,7 +40,7 @@ func (v *Report) WhySentences(a analysis.Attribution) []string {
 		sentences = append(sentences, v.tooFew(a))
 	}
 	if n := len(a.Parts) - len(slices.DeleteFunc(WhyRows(a), func(s analysis.Share) bool { return s.Part == "" })); n > 0 {
-		sentences = append(sentences, fmt.Sprintf("No row for %d of %s: no block has a value on both sides.", n, Counted(len(a.Parts), "part", "parts")))
+		sentences = append(sentences, fmt.Sprintf("No row for %d of %s: no block has a value on both sides.", n, quantity.Counted(len(a.Parts), "part", "parts")))
 	}
 	return append(sentences, remains(a))
 }
@@ -50,7 +51,7 @@ func (v *Report) tooFew(a analysis.Attribution) string {
 	for _, s := range a.Parts {
 		most = max(most, s.Contrast.N)
 	}
-	text := "No part has an interval after " + Counted(most, "block", "blocks")
+	text := "No part has an interval after " + quantity.Counted(most, "block", "blocks")
 	if most < stats.LeastBlocks && !v.Plan.Design.Blocks.Open {
 		text += fmt.Sprintf("; an interval takes at least %d", stats.LeastBlocks)
 	}
@@ -64,9 +65,9 @@ func remains(a analysis.Attribution) string {
 	case u.N == 0:
 		return "The unexplained remainder is unknown: no block has a value for every rung."
 	case u.Exact:
-		return fmt.Sprintf("Nothing remains unexplained: in each of %s the parts add up to the total.", Counted(u.N, "complete block", "complete blocks"))
+		return fmt.Sprintf("Nothing remains unexplained: in each of %s the parts add up to the total.", quantity.Counted(u.N, "complete block", "complete blocks"))
 	case !u.Bounded():
-		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", Change(u.Estimate), Counted(u.N, "complete block", "complete blocks"))
+		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", Change(u.Estimate), quantity.Counted(u.N, "complete block", "complete blocks"))
 	}
-	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", Changes(u.Estimate, u.Low, u.High)[0], Interval(u.Low, u.High), Counted(u.N, "complete block", "complete blocks"))
+	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", Changes(u.Estimate, u.Low, u.High)[0], Interval(u.Low, u.High), quantity.Counted(u.N, "complete block", "complete blocks"))
 }

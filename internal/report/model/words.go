@@ -2,7 +2,6 @@ package model
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -23,14 +22,6 @@ func MostFrequent(counts map[string]int) string {
 		}
 	}
 	return best
-}
-
-// Counted is a number with its noun: "1 block", "2 blocks".
-func Counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }
 
 // FileName is a name without what file systems, shells and LaTeX read.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/parity"
 	"tare/internal/report/model"
 )
@@ -31,7 +32,7 @@ func confounds(v *model.Report) (lines []Cell) {
 	for _, s := range v.Fair {
 		text := "no confounds found"
 		if n := len(s.Confounds); n > 0 {
-			text = model.Counted(n, "confound", "confounds") + ": " + affecting(s.Confounds)
+			text = quantity.Counted(n, "confound", "confounds") + ": " + affecting(s.Confounds)
 		}
 		if notes := s.Notes(); len(notes) > 0 {
 			text += "; note: " + affecting(notes)
@@ -61,7 +62,7 @@ func affecting(causes []parity.Cause) string {
 func Differences(summaries []parity.Summary, across parity.Nodes, shown func(string) string, o Options) (parts []Part) {
 	for _, s := range summaries {
 		base, other := shown(s.Baseline), shown(s.Environment)
-		p := Part{Title: other + " vs " + base, Lead: plain(model.Counted(len(s.Confounds), "confound", "confounds") + ", under " + strings.Join(s.Workloads, ", "))}
+		p := Part{Title: other + " vs " + base, Lead: plain(quantity.Counted(len(s.Confounds), "confound", "confounds") + ", under " + strings.Join(s.Workloads, ", "))}
 		if len(s.Confounds) == 0 {
 			p.Lead = plain("No confound affects the compared workloads: " + strings.Join(s.Workloads, ", ") + ".")
 		} else {
@@ -85,9 +86,9 @@ func Differences(summaries []parity.Summary, across parity.Nodes, shown func(str
 		}{{"chosen by the study", s.Chosen}, {"inherent in the layer", s.Inherent}, {"confounds that affect none of these workloads", s.Idle}} {
 			parts = append(parts, folded(fold.title, fold.causes, o)...)
 		}
-		last := Part{Last: model.Counted(s.Same, "fact", "facts") + " equal on both sides"}
+		last := Part{Last: quantity.Counted(s.Same, "fact", "facts") + " equal on both sides"}
 		if len(s.Unseen) > 0 {
-			last.Folded = "not compared, since only one side exposes them: " + model.Counted(len(s.Unseen), "fact", "facts")
+			last.Folded = "not compared, since only one side exposes them: " + quantity.Counted(len(s.Unseen), "fact", "facts")
 			last.Notes = lists.Map(s.Unseen, func(u parity.Unseen) Cell {
 				return Cell{{Text: u.Fact, Style: Code}, {Text: " in " + u.In + ": " + u.Reason}}
 			})
@@ -124,7 +125,7 @@ func folded(title string, causes []parity.Cause, o Options) []Part {
 		}
 		names = append(names, name)
 	}
-	return []Part{{Folded: fmt.Sprintf("%s: %s (%s)", title, strings.Join(names, ", "), model.Counted(total, "fact", "facts")), Table: t}}
+	return []Part{{Folded: fmt.Sprintf("%s: %s (%s)", title, strings.Join(names, ", "), quantity.Counted(total, "fact", "facts")), Table: t}}
 }
 
 // mostFacts is how many facts of a cause are listed where lists are cut.

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/subject"
 	"tare/internal/verdict"
 )
@@ -108,16 +109,9 @@ func basis(s verdict.SoFar) string {
 	case s.Bounded():
 		return "[" + strings.Join(verdict.Changes(s.Low, s.High), ", ") + "]"
 	case s.N > 0:
-		return counted(s.N, "block") + " so far"
+		return quantity.Counted(s.N, "block", "blocks") + " so far"
 	}
-	return counted(s.Rounds, "round") + " so far"
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
+	return quantity.Counted(s.Rounds, "round", "rounds") + " so far"
 }
 
 // way is a bar of how far an open contrast is on its way to a verdict with a precise

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/run"
 	"tare/internal/run/schedule"
 	"tare/internal/study"
@@ -26,11 +27,11 @@ func headline(e run.Event) string {
 	names := lists.Map(plan.Environments, func(e study.Environment) string { return e.Name })
 	compared := strings.Join(names, ", ")
 	if len(names) > mostNames {
-		compared = counted(len(names), "environment")
+		compared = quantity.Counted(len(names), "environment", "environments")
 	}
 	text := plan.Study + ": " + compared
 	if n := len(plan.Workloads); n > 1 {
-		text += "; " + counted(n, "workload")
+		text += "; " + quantity.Counted(n, "workload", "workloads")
 	}
 	if b := plan.Design.Budget; b > 0 {
 		text += fmt.Sprintf("; at most %v of measurements, after the preparation", b)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/subject"
 )
 
@@ -106,7 +107,7 @@ func BatchWords(slots []Slot) string {
 		text += " alternating"
 	}
 	most := mostRounds(slots)
-	text += ", " + counted(most, "round", "rounds")
+	text += ", " + quantity.Counted(most, "round", "rounds")
 	if first.Within > 0 && most > 1 {
 		text += fmt.Sprintf(" or as many as take %s", first.Within)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/subject"
 )
 
@@ -54,7 +55,7 @@ func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
 	if f.from > 1 {
 		after = fmt.Sprintf("%d blocks", f.from)
 	}
-	return fmt.Sprintf("planned from %s: about %s of %s in %s; %s", after, counted(f.fit(1), "block", "blocks"), readable(f.whole), s.plan.Design.Budget,
+	return fmt.Sprintf("planned from %s: about %s of %s in %s; %s", after, quantity.Counted(f.fit(1), "block", "blocks"), readable(f.whole), s.plan.Design.Budget,
 		strings.Join(append(rests, "rounds of samples: "+strings.Join(rounds, ", ")), "; ")) + f.tooLittleFor(f.short()), f.from
 }
 
@@ -159,7 +160,7 @@ func (f *forecast) tooLittleFor(all []lacking) string {
 	}
 	takes := func(l lacking) string {
 		if l.budget == 0 {
-			return fmt.Sprintf("more than %s", counted(f.plan.Design.Blocks.Max, "block", "blocks"))
+			return fmt.Sprintf("more than %s", quantity.Counted(f.plan.Design.Blocks.Max, "block", "blocks"))
 		}
 		return roundUp(l.budget).String()
 	}

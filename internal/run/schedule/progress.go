@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/base/quantity"
 	"tare/internal/stats"
 	"tare/internal/subject"
 	"tare/internal/verdict"
@@ -283,7 +284,7 @@ func (s *Schedule) tally() string {
 	case p.Decided == total:
 		return "all verdicts are reached"
 	default:
-		return fmt.Sprintf("%d of %s reached", p.Decided, counted(total, "verdict", "verdicts"))
+		return fmt.Sprintf("%d of %s reached", p.Decided, quantity.Counted(total, "verdict", "verdicts"))
 	}
 }
 
@@ -291,12 +292,12 @@ func (s *Schedule) atTheEnd() string {
 	if s.sequential() {
 		return fmt.Sprintf("all blocks of all environments are done; %s", s.tally())
 	}
-	return fmt.Sprintf("all %s done; %s", counted(s.plan.Design.Blocks.Max*s.turns, "block is", "blocks are"), s.tally())
+	return fmt.Sprintf("all %s done; %s", quantity.Counted(s.plan.Design.Blocks.Max*s.turns, "block is", "blocks are"), s.tally())
 }
 
 func (s *Schedule) nothingLeft() string {
 	p := s.Progress(0)
-	done := counted(s.stage.block, "block", "blocks")
+	done := quantity.Counted(s.stage.block, "block", "blocks")
 	switch {
 	case len(s.environments) == 1 && len(p.GivenUp) < len(s.cells):
 		return fmt.Sprintf("%s done, and there is no other environment to compare with", done)
@@ -320,13 +321,6 @@ func (s *Schedule) budgetSpent(slots []Slot) string {
 		}
 	}
 	return text
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // Expectation is what a run will do, as far as that can be known beforehand.
@@ -406,15 +400,15 @@ func (e Expectation) Words() string {
 	text := fmt.Sprintf("%d to %d blocks, %d to %d trials%s, depending on when verdicts are reached", e.MinBlocks, e.MaxBlocks, e.MinTrials, e.MaxTrials, spent(", ", e.Min, e.Max, ""))
 	switch {
 	case e.MaxBlocks == 0:
-		text = fmt.Sprintf("from %s and %s on%s, without a maximum", counted(e.MinBlocks, "block", "blocks"), counted(e.MinTrials, "trial", "trials"), spent(" (", e.Min, e.Max, ")"))
+		text = fmt.Sprintf("from %s and %s on%s, without a maximum", quantity.Counted(e.MinBlocks, "block", "blocks"), quantity.Counted(e.MinTrials, "trial", "trials"), spent(" (", e.Min, e.Max, ")"))
 	case e.MinBlocks == e.MaxBlocks:
-		text = fmt.Sprintf("%s, %s%s", counted(e.MaxBlocks, "block", "blocks"), counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
+		text = fmt.Sprintf("%s, %s%s", quantity.Counted(e.MaxBlocks, "block", "blocks"), quantity.Counted(e.MaxTrials, "trial", "trials"), spent(", ", e.Min, e.Max, ""))
 	}
 	switch {
 	case e.FirstBlocks > 0:
-		text += fmt.Sprintf("; rounds of samples: at first %d, or as many as take %s, chosen after %s", e.Rounds, e.RoundsWithin, counted(e.FirstBlocks, "block", "blocks"))
+		text += fmt.Sprintf("; rounds of samples: at first %d, or as many as take %s, chosen after %s", e.Rounds, e.RoundsWithin, quantity.Counted(e.FirstBlocks, "block", "blocks"))
 	case e.Rounds > 0:
-		text += fmt.Sprintf("; %s of samples in each block", counted(e.Rounds, "round", "rounds"))
+		text += fmt.Sprintf("; %s of samples in each block", quantity.Counted(e.Rounds, "round", "rounds"))
 	}
 	if e.Budget > 0 && (e.Max == 0 || e.Max > e.Budget) {
 		text += fmt.Sprintf("; the budget ends the run after %s", e.Budget)

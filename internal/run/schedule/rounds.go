@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/subject"
@@ -104,7 +105,7 @@ func (s *Schedule) whyRounds(c cell, block int) string {
 	case chosen.of != nil:
 		return chosen.why
 	}
-	return fmt.Sprintf("one of the first blocks, which have %s or as many as take %s", counted(c.rounds, "round", "rounds"), s.within())
+	return fmt.Sprintf("one of the first blocks, which have %s or as many as take %s", quantity.Counted(c.rounds, "round", "rounds"), s.within())
 }
 
 // firstBlocks is how many blocks have no numbers of rounds that were chosen: as many of
