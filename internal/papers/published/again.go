@@ -33,8 +33,7 @@ type Measured struct {
 	Text             string
 }
 
-// The outcomes of a claim where its figures were measured again. That nothing can be asked
-// is NotChecked there as well.
+// The outcomes of a claim where its figures were measured again.
 const (
 	HoldsHere     Outcome = "holds here"
 	FailsHere     Outcome = "does not hold here"
@@ -47,15 +46,15 @@ const (
 // A printed size is of the source's machine, so that a ratio holds where its direction
 // does, and the finding says whether the size is that too; at least, at most, more and less
 // than are held to their bound. Where the direction is open and even half of the size, as a
-// logarithm, is excluded, it does not hold. What lies inside the margin is no difference. Of several
-// rows or checks all must hold; each interval is that of its figure alone.
+// logarithm, is excluded, it does not hold. What lies inside the margin is no difference.
+// Of several rows or checks all must hold; each interval is that of its figure alone.
 func (s *Study) Replicate(again Again) (all []ClaimResult) {
 	here := *s
 	here.again = again
 	for i := range s.Claims {
 		c := ClaimResult{Claim: &s.Claims[i], Outcome: HoldsHere}
 		for j := range c.Checks {
-			for _, f := range here.asked(&c.Checks[j]) {
+			for _, f := range here.judge(&c.Checks[j]) {
 				c.Findings = append(c.Findings, f)
 				c.Outcome = worse(c.Outcome, f.Outcome)
 			}
@@ -65,15 +64,15 @@ func (s *Study) Replicate(again Again) (all []ClaimResult) {
 	return all
 }
 
-// asked are the findings about one check, about each of its operands by itself.
-func (s *Study) asked(c *Check) (findings []Finding) {
+// judge gives the findings about one check, about each of its operands by itself.
+func (s *Study) judge(c *Check) (findings []Finding) {
 	for i := range max(1, len(c.Of)) {
 		one := *c
 		if len(c.Of) > 0 {
 			one.Of = c.Of[i : i+1]
 		}
 		levels := s.levels(&one)
-		for _, f := range s.asking(&one) {
+		for _, f := range s.judgeOne(&one) {
 			if f.Outcome != CannotBeAsked {
 				f.Reason = levels
 			}
@@ -110,7 +109,7 @@ func (s *Study) levels(c *Check) string {
 	return fmt.Sprintf("%d of %d levels were measured", measured, len(t.Rows))
 }
 
-func (s *Study) asking(c *Check) (findings []Finding) {
+func (s *Study) judgeOne(c *Check) (findings []Finding) {
 	reason := ""
 	switch kind := c.kinds()[0]; {
 	case kind == "unchecked":
@@ -121,6 +120,8 @@ func (s *Study) asking(c *Check) (findings []Finding) {
 		reason = "it is about the scores of the source"
 	case kind == "value":
 		reason = "it is a figure of the source's machine"
+	case kind == "difference" && c.atMost():
+		reason = "it bounds a difference in the unit of the source's machine"
 	case slices.ContainsFunc(append(c.operands(), Operand{Statistic: c.Statistic}), func(o Operand) bool { return o.Statistic == "sd" || o.Statistic == "cv" }):
 		reason = "it is about how the source's own repeats spread"
 	}
@@ -148,6 +149,12 @@ func (s *Study) printed() *Study {
 	return &printed
 }
 
+// atMost says whether a claimed size is a bound that no difference at all keeps as well.
+func (c *Check) atMost() bool {
+	w := c.wording()
+	return strings.HasSuffix(w, "at most") || w == "less than"
+}
+
 func (c *Check) operands() []Operand {
 	all := slices.Concat(c.Of, c.Over)
 	if c.To != nil {
@@ -170,15 +177,15 @@ func (s *Study) comparedAgain(c *Check, t target, claimed string, of located, a 
 		return f
 	}
 	f.Found = m.Text
-	if c.Ratio == "" { // the difference of two figures is the source's, its sign is not
-		f.Outcome = m.is(map[bool]string{true: ">", false: "<"}[t.from+t.to > 0], s.again.Margin())
+	if c.Ratio == "" { // the size of a difference is the source's, its sign is not
+		f.Outcome = m.is(signOf(c.Difference.value), s.again.Margin())
 		return f
 	}
 	scale := func(bound float64) float64 { return bound }
 	if r := failing.Must(parseRelative(c.Ratio)); !r.times {
 		scale = func(bound float64) float64 { return 1 + bound/100 }
 	}
-	low, high, from, to1 := scale(t.low), scale(t.high), scale(t.from), scale(t.to)
+	low, high := scale(t.low), scale(t.high)
 	inside, apart := m.Low >= low && m.High <= high, m.High < low || m.Low > high
 	if math.IsInf(t.low, 0) || math.IsInf(t.high, 0) {
 		switch {
@@ -191,7 +198,7 @@ func (s *Study) comparedAgain(c *Check, t target, claimed string, of located, a 
 		}
 		return f
 	}
-	middle := (from + to1) / 2
+	middle := (scale(t.from) + scale(t.to)) / 2
 	relation := "="
 	if margin := s.again.Margin(); middle > 1+margin {
 		relation = ">"
@@ -203,9 +210,20 @@ func (s *Study) comparedAgain(c *Check, t target, claimed string, of located, a 
 	case f.Outcome == HoldsHere && apart:
 		f.Off = "the size differs"
 	case f.Outcome == Undecided && (relation == "<" && m.Low > half || relation == ">" && m.High < half):
-		f.Outcome, f.Off = FailsHere, "the interval includes no change, and not even half of the claimed one"
+		f.Outcome, f.Off = FailsHere, "the interval includes zero and excludes half of the claimed change"
 	}
 	return f
+}
+
+// signOf is the relation of two figures with such a difference.
+func signOf(difference float64) string {
+	switch {
+	case difference > 0:
+		return ">"
+	case difference < 0:
+		return "<"
+	}
+	return "="
 }
 
 // relatedAgain judges a relation between two figures by what was measured.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/papers/published"
 	"tare/internal/study"
 	"tare/internal/verdict"
@@ -71,8 +72,9 @@ func (r AgainstRow) Interval() string {
 func ComparePublished(s *published.Study, runs ...Input) *Against {
 	a := &Against{Study: s, Claims: Claims(s, runs...)}
 	found, measured := map[string]bool{}, map[string]bool{} // environments and ratios of the study
-	for n, in := range runs {
-		one := &Against{Study: s}
+	compared := 0                                           // runs
+	for _, in := range runs {
+		one, comparable := &Against{Study: s}, false
 		for i := range s.Tables {
 			t := &s.Tables[i]
 			pairs := in.pairings(s, t)
@@ -84,7 +86,7 @@ func ComparePublished(s *published.Study, runs ...Input) *Against {
 				}
 			}
 			if base != "" {
-				a.Baseline = s.Name(base)
+				a.Baseline, comparable = s.Name(base), true
 				one.compare(in, t, pairs, s.RatiosOf(t, base))
 			}
 		}
@@ -94,11 +96,14 @@ func ComparePublished(s *published.Study, runs ...Input) *Against {
 				a.Rows = append(a.Rows, r)
 			}
 		}
-		elsewhere := func(text string) bool { return n > 0 && !slices.Contains(a.Unmeasured, text) }
-		one.Unmeasured = slices.DeleteFunc(one.Unmeasured, elsewhere)
-		said := func(text string) bool { return slices.Contains(a.Cautions, text) }
+		if !comparable {
+			continue
+		}
+		if compared++; compared > 1 { // what no run measured
+			one.Unmeasured = lists.Filter(one.Unmeasured, func(text string) bool { return slices.Contains(a.Unmeasured, text) })
+		}
 		a.Unmeasured, a.Gaps = one.Unmeasured, one.Gaps
-		a.Cautions = append(a.Cautions, slices.DeleteFunc(one.Cautions, said)...)
+		a.Cautions = append(a.Cautions, lists.Filter(one.Cautions, func(text string) bool { return !slices.Contains(a.Cautions, text) })...)
 	}
 	for _, e := range s.Environments {
 		if !found[e.ID] {
