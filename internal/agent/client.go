@@ -115,7 +115,7 @@ func (c *Client) readHello(reader *wire.Reader) error {
 		return err
 	}
 	if h := c.hello; h.CPUs < 0 || h.Uptime < 0 || h.AgentTime < 0 || slices.ContainsFunc(h.Cores, func(core int) bool { return core < 0 || core >= mostCores }) {
-		return fmt.Errorf("the agent says what no machine is: %d CPUs, cores %s, up for %v, agent time %v", h.CPUs, clipped(fmt.Sprint(h.Cores)), h.Uptime, h.AgentTime)
+		return fmt.Errorf("impossible values from the agent: %d CPUs, cores %s, up for %v, agent time %v", h.CPUs, clipped(fmt.Sprint(h.Cores)), h.Uptime, h.AgentTime)
 	}
 	c.last = c.hello.First
 	if c.hello.Protocol != wire.Protocol {

@@ -176,7 +176,7 @@ func (p *Process) deliver() {
 			if err := f.Decode(&p.exit); err != nil {
 				p.err = err
 			} else if e := p.exit; e.Started < 0 || e.Ended < e.Started || e.User < 0 || e.System < 0 {
-				p.exit, p.err = Exit{}, fmt.Errorf("%s: the agent says that it ended in a way that is none: %+v", p.command.Argv[0], e)
+				p.exit, p.err = Exit{}, fmt.Errorf("%s: the agent reports an impossible end: %+v", p.command.Argv[0], e)
 			} else if source := p.stdinErr.Load(); source != nil {
 				p.err = fmt.Errorf("%s was killed: reading its standard input: %w", p.command.Argv[0], source.error)
 			}

@@ -255,7 +255,7 @@ func TestNumbersOfAnAgentThatAreNoneAreErrors(t *testing.T) {
 			p.say(wire.TypeStarted, f.Request, wire.Started{PID: 1})
 			p.say(wire.TypeExit, f.Request, exit)
 		}()
-		if got, err := c.Run(soon(t), agent.Command{Argv: []string{"x"}}); err == nil || got != (agent.Exit{}) || !strings.Contains(err.Error(), "a way that is none") {
+		if got, err := c.Run(soon(t), agent.Command{Argv: []string{"x"}}); err == nil || got != (agent.Exit{}) || !strings.Contains(err.Error(), "an impossible end") {
 			t.Errorf("%+v is taken: %+v, %v", exit, got, err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestNumbersOfAnAgentThatAreNoneAreErrors(t *testing.T) {
 		f, _ := p.Next()
 		p.say(wire.TypeReply, f.Request, wire.Awaited{Elapsed: -1})
 	}()
-	if _, err := c.Await(soon(t), agent.Probe{TCP: "x"}); err == nil || !strings.Contains(err.Error(), "waited -1ns") {
+	if _, err := c.Await(soon(t), agent.Probe{TCP: "x"}); err == nil || !strings.Contains(err.Error(), "impossible wait: -1ns") {
 		t.Error(err)
 	}
 	for _, hello := range []wire.Hello{{CPUs: -1}, {Uptime: -1}, {AgentTime: -1}, {Cores: []int{0, -1}}, {Cores: []int{1 << 40}}} {
@@ -275,7 +275,7 @@ func TestNumbersOfAnAgentThatAreNoneAreErrors(t *testing.T) {
 			p.Writer.Preamble()
 			p.say(wire.TypeHello, 0, hello)
 		}()
-		if _, err := agent.Connect(soon(t), host); err == nil || !strings.Contains(err.Error(), "what no machine is") {
+		if _, err := agent.Connect(soon(t), host); err == nil || !strings.Contains(err.Error(), "impossible values") {
 			t.Errorf("%+v is taken: %v", hello, err)
 		}
 		conn.Close()

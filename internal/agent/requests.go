@@ -65,7 +65,7 @@ func (c *Client) await(ctx context.Context, p wire.Await) (time.Duration, error)
 	}
 	var awaited wire.Awaited
 	if err = f.Decode(&awaited); err == nil && awaited.Elapsed < 0 {
-		err = fmt.Errorf("the agent says that it waited %v", awaited.Elapsed)
+		err = fmt.Errorf("the agent reports an impossible wait: %v", awaited.Elapsed)
 	}
 	return awaited.Elapsed, err
 }

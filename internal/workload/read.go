@@ -102,7 +102,7 @@ func (p Pack) Parse(stdout []byte) (Output, error) {
 			value, ok = o.Distributions[m.Of].Percentile(*m.Percentile)
 		}
 		if ok && !quantity.Measured(value) {
-			return Output{}, fmt.Errorf("the output of workload %s has %g as its %s, which nobody measures: numbers are 0, or between %g and %g", p.Name, value, m.Name, quantity.Least, quantity.Most)
+			return Output{}, fmt.Errorf("the output of workload %s has %g as its %s, which is out of range: numbers are 0, or between %g and %g", p.Name, value, m.Name, quantity.Least, quantity.Most)
 		}
 		reason := cmp.Or(missing[m.FieldName()], "the driver printed no "+m.FieldName())
 		switch {

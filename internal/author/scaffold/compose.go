@@ -83,8 +83,8 @@ func (o Options) FromApplication(app *application.Application, paths ...string) 
 		t.Note("Not supported: %s. If the application works without, a second file removes it: `%s`; compose: %s.", what, compose.Resets(app), study.FlowList(append(slices.Clone(files), "FILE")))
 	}
 	if lacking := lacks(app); lacking != "" {
-		mark(&one.lines[1][1], "what is not there")
-		t.Note("Not there, and Compose makes directories of them: `%s`, unless they are files.", lacking)
+		mark(&one.lines[1][1], "missing paths")
+		t.Note("Missing here: `%s` makes the directories that Compose would create; bring what is a file.", lacking)
 	}
 	for _, reason := range study.Refused(app) {
 		mark(&one.lines[1][1], "what tare run refuses")
