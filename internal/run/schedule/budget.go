@@ -55,11 +55,11 @@ func (s *Schedule) cut(l *lane, elapsed time.Duration) bool {
 	limit := s.limit(l.left[0])
 	n := Together(l.left)
 	switch {
-	case limit == 0 || s.goesOn(l.left[0]):
+	case limit == 0:
 		return false
 	case elapsed >= limit:
 		s.cutAll(l)
-	case s.several() || elapsed+s.least(l.left[:n]) <= limit+s.plan.Design.Budget/graceShare:
+	case s.goesOn(l.left[0]) || s.several() || elapsed+s.least(l.left[:n]) <= limit+s.plan.Design.Budget/graceShare:
 		return false
 	default:
 		s.cutBlock, l.left = l.left[0].Block, l.left[n:]
@@ -68,7 +68,8 @@ func (s *Schedule) cut(l *lane, elapsed time.Duration) bool {
 }
 
 // goesOn says whether trials that are made together with this one are recorded: it was
-// handed out with them, within the budget, and a resumed run makes what is missing.
+// handed out with them, when there was time, and a resumed run makes what is missing. Once
+// the budget is spent none is made: it would have no sample, and be handed out for ever.
 func (s *Schedule) goesOn(slot Slot) bool {
 	return slot.Rounds > 0 && slices.ContainsFunc(s.environments, func(name string) bool {
 		return s.recorded[trialKey{slot.Block, slot.Traced, slot.Cell().Place().In(name)}]

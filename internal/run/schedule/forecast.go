@@ -16,6 +16,7 @@ import (
 // environment in them, and which verdicts it does not suffice for. It is known after the
 // first block, and better after each of the first ones, which it counts; "" and 0 before.
 func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
+	s.takeUp()
 	f := s.forecast(elapsed)
 	if f == nil {
 		return "", 0

@@ -185,10 +185,18 @@ func (s *Schedule) width() int {
 // missing of a block follows from the trials of the blocks before it. Those of nodes that
 // are not there any more are abandoned.
 func (s *Schedule) takeUp() {
-	if s.tookUp || !s.several() {
+	if s.tookUp {
 		return
 	}
 	s.tookUp = true
+	if !s.several() {
+		if len(s.earlier) > 0 {
+			s.resumed.stage = s.stageOf(s.earlier[0])
+			s.resumed.slots = s.layout(s.resumed.stage)
+			s.recordEarlier()
+		}
+		return
+	}
 	for block := 1; block <= s.last; block++ {
 		l := s.on[s.home[block]]
 		s.held = s.first(block)

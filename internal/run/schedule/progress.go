@@ -82,6 +82,7 @@ type GivenUp struct {
 
 // Progress sums up the run so far.
 func (s *Schedule) Progress(elapsed time.Duration) Progress {
+	s.takeUp()
 	blocks := s.plan.Design.Blocks
 	p := Progress{Block: s.stage.block, Done: len(s.recorded), Failed: s.failed, MaxBlock: blocks.Max * s.turns, Elapsed: elapsed, Budget: s.plan.Design.Budget}
 	if blocks.Open {

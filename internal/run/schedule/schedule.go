@@ -85,7 +85,14 @@ type Schedule struct {
 	// abandoned is how many blocks were begun and will not be finished.
 	abandoned int
 	tookUp    bool
-	why       string
+	// earlier has the trials of the last block of earlier sessions until they are taken
+	// up, and resumed is that block; where one node works.
+	earlier []rundir.Trial
+	resumed struct {
+		stage stage
+		slots []Slot
+	}
+	why string
 	// cutBlock is the last block that the budget ended in the middle; 0 is none.
 	cutBlock int
 	// traced is how many blocks of traced trials have been laid out.
@@ -161,6 +168,26 @@ func (s *Schedule) alternating() bool { return s.plan.Design.Order == study.Alte
 // Record adds a finished trial, whatever its status. To resume a run, the trials of
 // the journal are recorded in their order.
 func (s *Schedule) Record(t rundir.Trial) {
+	if s.tookUp || s.several() || t.Traced {
+		s.record(t)
+		return
+	}
+	if len(s.earlier) > 0 && s.stageOf(s.earlier[0]) != s.stageOf(t) {
+		s.recordEarlier()
+	}
+	s.earlier = append(s.earlier, t)
+}
+
+// recordEarlier records the trials of an earlier session that waited for the layout of
+// their block.
+func (s *Schedule) recordEarlier() {
+	for _, t := range s.earlier {
+		s.record(t)
+	}
+	s.earlier = nil
+}
+
+func (s *Schedule) record(t rundir.Trial) {
 	if t.Status == rundir.Failed {
 		s.failed++
 	}
@@ -250,7 +277,10 @@ func (s *Schedule) advance(l *lane, elapsed time.Duration) bool {
 			s.end(s.atTheEnd)
 			return false
 		}
-		slots := s.layout(next)
+		slots := s.resumed.slots
+		if next != s.resumed.stage {
+			slots = s.layout(next)
+		}
 		switch {
 		case len(slots) == 0 && s.sequential():
 			s.stage = next // the next environment may have something to run
