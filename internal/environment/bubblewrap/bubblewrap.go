@@ -135,7 +135,7 @@ func (i *instance) root(ctx context.Context, r environment.Request) ([]string, e
 			return nil, err
 		}
 	}
-	binds, err := rootfs.Fresh(source, directory)
+	binds, err := i.FreshRoot(source, directory)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 	"tare/internal/environment/support/childprocess"
-	"tare/internal/environment/support/rootfs"
 	"tare/internal/linux/userns"
 )
 
@@ -54,7 +53,7 @@ func (i *instance) fresh(home, image, root string) ([]string, error) {
 	if ids := mapping(); ids != nil {
 		return freshRoot(home, image, root, *ids)
 	}
-	return rootfs.Fresh(image, root)
+	return i.FreshRoot(image, root)
 }
 
 // mappedRequirements are those of a user who is not root.

@@ -126,6 +126,14 @@ func (o *Owner) Directory(name string) (string, error) {
 	if !nameRule.MatchString(name) {
 		return "", fmt.Errorf("invalid name of an instance %q: use letters, digits and dashes", name)
 	}
+	return o.make(name)
+}
+
+// Kept creates and returns a directory for what instances leave to later ones. It has a name
+// that no instance has, and goes with the owner.
+func (o *Owner) Kept() (string, error) { return o.make(".kept") }
+
+func (o *Owner) make(name string) (string, error) {
 	dir := filepath.Join(o.directory, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("creating the directory of instance %s: %w", name, err)

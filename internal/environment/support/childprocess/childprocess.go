@@ -23,6 +23,8 @@ import (
 	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/support/console"
+	"tare/internal/environment/support/rootfs"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/netns"
 	"tare/internal/linux/userns"
@@ -68,6 +70,25 @@ func (i *Instance) Directory() string { return i.directory }
 // Undo registers a function that Stop calls after the processes have ended, in reverse
 // order of registration.
 func (i *Instance) Undo(f func() error) { i.undo = append(i.undo, f) }
+
+// FreshRoot makes a root from an image's directory, or takes that of an instance which has
+// ended, and returns the bind mounts that it needs; see rootfs.Fresh.
+func (i *Instance) FreshRoot(image, root string) (binds []string, err error) {
+	// It is not released: the roots are removed with the owner's directory.
+	roots, _, err := cleanup.Share(i.request.Owner, "roots", func() (*rootfs.Roots, func(context.Context) error, error) {
+		directory, err := i.request.Owner.Kept()
+		return rootfs.NewRoots(directory), nil, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept, err := roots.Fresh(image, root)
+	if err != nil {
+		return nil, err
+	}
+	i.Undo(func() error { roots.Keep(kept, root); return nil })
+	return kept.Binds, nil
+}
 
 // Traffic sets the interfaces at which the instance's bytes are counted.
 func (i *Instance) Traffic(f usage.Footprint) { i.traffic = f }

@@ -35,14 +35,10 @@ var kernels = []string{"proc", "sys", "dev"}
 // needs, as SRC:DST[:ro].
 func Fresh(image, root string) (binds []string, err error) {
 	c := copying{links: map[[2]uint64]string{}, leaf: func(below string, info fs.FileInfo) bool {
-		if !info.IsDir() {
-			return false
-		}
-		if slices.Contains(shared, below) {
+		if info.IsDir() && slices.Contains(shared, below) {
 			binds = append(binds, filepath.Join(image, below)+":/"+below+":ro")
-			return true
 		}
-		return slices.Contains(kernels, below)
+		return isLeaf(below, info)
 	}}
 	if err := c.directory(image, root, ""); err != nil {
 		return nil, fmt.Errorf("making a root from %s: %w", image, err)
@@ -51,6 +47,11 @@ func Fresh(image, root string) (binds []string, err error) {
 		return nil, fmt.Errorf("making a root from %s: %w", image, err)
 	}
 	return binds, nil
+}
+
+// isLeaf reports whether a directory is made without its contents.
+func isLeaf(below string, info fs.FileInfo) bool {
+	return info.IsDir() && (slices.Contains(shared, below) || slices.Contains(kernels, below))
 }
 
 // HostNames gives a root /etc/hosts and the host's /etc/resolv.conf, as container engines
@@ -258,16 +259,23 @@ func attributes(from, to string) error {
 	if err != nil {
 		return &fs.PathError{Op: "listxattr", Path: from, Err: err}
 	}
-	for _, name := range strings.Split(strings.TrimSuffix(string(names[:n]), "\x00"), "\x00") {
+	for _, name := range attributeNames(names[:n]) {
 		value := make([]byte, 1<<16)
 		n, err := unix.Lgetxattr(from, name, value)
 		if err == nil {
 			err = unix.Lsetxattr(to, name, value[:n], 0)
 		}
-		// SELinux labels files of the host automatically.
-		if err != nil && !strings.HasPrefix(name, "security.selinux") {
+		if err != nil && !ofSELinux(name) {
 			return &fs.PathError{Op: "copying attribute " + name, Path: from, Err: err}
 		}
 	}
 	return nil
 }
+
+// attributeNames are those of a list, each of which ends with a zero byte.
+func attributeNames(list []byte) []string {
+	return strings.FieldsFunc(string(list), func(r rune) bool { return r == 0 })
+}
+
+// ofSELinux says whether an attribute is a label, which files of the host get automatically.
+func ofSELinux(name string) bool { return strings.HasPrefix(name, "security.selinux") }
