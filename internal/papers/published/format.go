@@ -17,6 +17,7 @@ type Study struct {
 	Tables       []Table       `yaml:"tables" json:"tables,omitempty"`
 	Scores       *Scores       `yaml:"scores" json:"scores,omitempty"`
 	Claims       []Claim       `yaml:"claims" json:"claims"`
+	Figures      []Drawn       `yaml:"figures" json:"figures,omitempty"` // in the order of the source
 	LeftOut      []LeftOut     `yaml:"left_out" json:"left_out,omitempty"`
 	Notes        []string      `yaml:"notes" json:"notes,omitempty"`
 
@@ -223,4 +224,33 @@ type Operand struct {
 type Printed struct {
 	Place string `yaml:"place" json:"place"`
 	Says  string `yaml:"says" json:"says"`
+}
+
+// Drawn is a figure of the source that a run is drawn in the way of.
+type Drawn struct {
+	Place string `yaml:"place" json:"place"` // Figure 11
+	Shows string `yaml:"shows" json:"shows"`
+	// Panels stand one below the other.
+	Panels []Panel `yaml:"panels" json:"panels,omitempty"`
+	// Gap is why no run is drawn like it.
+	Gap string `yaml:"gap" json:"gap,omitempty"`
+}
+
+// Panel is a chart of one metric, or of what is used over time.
+type Panel struct {
+	Title string `yaml:"title" json:"title,omitempty"`
+	Draw  string `yaml:"draw" json:"draw"` // bars, curves or time
+	// Table is the table whose counterparts are drawn; Measures are others in their place.
+	Table    string       `yaml:"table" json:"table,omitempty"`
+	Measures Counterparts `yaml:"measures" json:"measures,omitempty"`
+	// Environments are those that the source drew; none means all.
+	Environments []string `yaml:"environments" json:"environments,omitempty"`
+	// Over is the parameter along the axis of curves, of the workload, or instances; each
+	// value of what else is swept is a line of its own.
+	Over string `yaml:"over" json:"over,omitempty"`
+	// Labels are values that are no places on the axis, in words: "0": unlimited.
+	Labels map[string]string `yaml:"labels" json:"labels,omitempty"`
+	// Quantity is what is drawn over time: a quantity of the resource use, or a series of
+	// the driver.
+	Quantity string `yaml:"quantity" json:"quantity,omitempty"`
 }

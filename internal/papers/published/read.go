@@ -72,6 +72,9 @@ func (r *reader) check() {
 	if r.Scores != nil {
 		r.scores(r.root.At("scores"))
 	}
+	for i := range r.Figures {
+		r.figure(r.root.At("figures", i), &r.Figures[i])
+	}
 	claims := names{}
 	for i := range r.Claims {
 		n := r.root.At("claims", i)
@@ -82,6 +85,9 @@ func (r *reader) check() {
 
 // takes are the values of Counterpart.Take.
 var takes = []string{"", "mean", "best", "worst", "widest"}
+
+// draws are the values of Panel.Draw.
+var draws = []string{"bars", "curves", "time"}
 
 // names finds doubled and missing ids.
 type names map[string]bool
@@ -148,6 +154,31 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 		}
 	}
 	r.keys(n, "options")
+}
+
+func (r *reader) figure(n strictyaml.Node, f *Drawn) {
+	if f.Place == "" || f.Shows == "" || (len(f.Panels) == 0) == (f.Gap == "") {
+		n.Problemf("figure %q needs a place, what it shows, and either panels or a gap", f.Place)
+	}
+	for i, p := range f.Panels {
+		at := n.At("panels", i)
+		if !slices.Contains(draws, p.Draw) {
+			at.At("draw").Problemf("%s", strictyaml.Unknown("way of drawing", p.Draw, draws))
+		}
+		t := r.tableByID(p.Table)
+		if p.Table != "" && t == nil {
+			at.At("table").Problemf("the study has no table %q", p.Table)
+		}
+		if len(p.Measures) == 0 && (t == nil || len(t.Measures) == 0) {
+			at.Problemf("a panel needs measures, or a table that has some")
+		}
+		if (p.Draw == "curves") != (p.Over != "") || (p.Draw == "time") != (p.Quantity != "") {
+			at.Problemf("curves need `over`, and what is drawn over time a `quantity`")
+		}
+		for j, id := range p.Environments {
+			r.environment(at.At("environments", j), id)
+		}
+	}
 }
 
 // keys finds environments in a mapping that the study does not have.

@@ -30,5 +30,5 @@ func TestEveryStudyIsReadStrictlyAndFitsTheSchema(t *testing.T) {
 func TestTheSchemaKnowsExactlyTheKeysThatAreRead(t *testing.T) {
 	schematest.Keys(t, schema, map[string]any{"": Study{}, "source": Source{}, "repeated": Repeated{}, "environment": Environment{}, "instead": Instead{}, "table": Table{}, "measure": Counterpart{},
 		"row": Row{}, "changes": Changes{}, "leftOut": LeftOut{}, "scores": Scores{}, "group": Group{}, "feature": Feature{},
-		"claim": Claim{}, "check": Check{}, "printed": Printed{}})
+		"claim": Claim{}, "check": Check{}, "printed": Printed{}, "figure": Drawn{}, "panel": Panel{}})
 }
