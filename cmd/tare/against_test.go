@@ -9,7 +9,9 @@ import (
 	"tare/internal/base/lists"
 	papers "tare/internal/papers/published"
 	"tare/internal/report/model"
+	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/verdict"
 )
 
@@ -95,6 +97,63 @@ func TestEveryPrintedTableHasACounterpartInABuiltInStudyOrAReasonWhyNot(t *testi
 		for _, source := range papers.Names() {
 			if strings.HasPrefix(name, source) && !repeated[name] {
 				t.Errorf("%s is none of the studies that %s says repeat it", name, source)
+			}
+		}
+	}
+}
+
+// ranInFull adds a trial with every metric, reading and series of each environment at each level.
+func ranInFull(t *testing.T, name string) model.Input {
+	in := measuredInFull(t, name)
+	for _, w := range in.Plan.Workloads {
+		for _, l := range w.Levels {
+			for _, e := range in.Plan.Environments {
+				trial := rundir.Trial{Block: 1, Environment: e.Name, Workload: w.Name, Level: l.Name, Status: rundir.OK, HostSeconds: 1, Metrics: map[string]float64{}, Series: map[string][]rundir.Point{}}
+				for _, m := range w.Pack.Metrics {
+					trial.Metrics[m.Name] = 1
+				}
+				if w.Pack.Name == "wordpress-jmeter" {
+					for _, name := range []string{"users", "response_time", "requests_per_second"} {
+						trial.Series[name] = []rundir.Point{{Second: 0, Value: 1}}
+					}
+				}
+				in.Trials = append(in.Trials, trial)
+			}
+		}
+	}
+	in.Readings = func(rundir.Trial) ([]rundir.InstanceSeries, error) {
+		var s usage.Series
+		for n := range 2 {
+			r := usage.Reading{Seconds: float64(n)}
+			r.CPU, r.Memory, r.DiskRead, r.DiskWritten = usage.Known(1), usage.Known(1), usage.Known(1), usage.Known(1)
+			s.Add(&r)
+		}
+		return []rundir.InstanceSeries{{Series: &s}}, nil
+	}
+	return in
+}
+
+func TestEveryFigureOfASourceIsDrawnFromItsStudyOrSaysWhyNot(t *testing.T) {
+	for _, name := range papers.Names() {
+		source, err := papers.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(source.Figures) == 0 {
+			t.Errorf("%s has no figures", name)
+		}
+		figures := model.FiguresOf(source, ranInFull(t, source.Studies[0].Study))
+		for i, f := range figures.Figures {
+			if gap := source.Figures[i].Gap; gap != "" {
+				continue
+			}
+			if len(f.Panels) == 0 {
+				t.Errorf("%s, %s: %s", name, f.Place, f.Why)
+			}
+			for _, p := range f.Panels {
+				if p.Why != "" {
+					t.Errorf("%s, %s, %s: %s", name, f.Place, p.Title, p.Why)
+				}
 			}
 		}
 	}

@@ -98,6 +98,7 @@ func (r *replicateFlags) measure(command *cobra.Command, app *App, source *publi
 func (r *replicateFlags) judge(app *App, source *published.Study, runs []model.Input) error {
 	in := runs[0]
 	in.Against = model.ComparePublished(source, runs...)
+	in.Figures = model.FiguresOf(source, runs...)
 	if r.show.json {
 		return printJSON(app.Stdout, in.Against.Claims)
 	}

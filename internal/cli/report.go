@@ -29,6 +29,7 @@ func newReportCommand(app *App) *cobra.Command {
 		all     bool
 		profile string
 		against string
+		drawn   string
 	)
 	command := &cobra.Command{
 		Use:   "report RUN",
@@ -43,7 +44,8 @@ bytes.`,
 		Example: `  tare report quick-20261121-014500
   tare report ./my-run --format html,md
   tare report ./my-run --format md --out -
-  tare report ./my-run --format csv,json --out ./paper`,
+  tare report ./my-run --format csv,json --out ./paper
+  tare report ./my-run --figures karna-2021 --format svg,pdf`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			for _, f := range formats {
@@ -72,6 +74,13 @@ bytes.`,
 				}
 				in.Against = model.ComparePublished(study, in)
 			}
+			if drawn != "" {
+				study, err := published.Builtin(drawn)
+				if err != nil {
+					return badInput("%w", err)
+				}
+				in.Figures = model.FiguresOf(study, in)
+			}
 			for _, f := range formats {
 				if err := writeFormat(app, in, f, out, model.Options{All: all}, len(formats) > 1); err != nil {
 					return err
@@ -87,6 +96,8 @@ bytes.`,
 	_ = command.RegisterFlagCompletionFunc("score", completeProfile)
 	flags.StringVar(&against, "against", "", "add the ratios that this published `study` printed (tare published lists the studies)")
 	_ = command.RegisterFlagCompletionFunc("against", cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&drawn, "figures", "", "draw the figures of this published `study` from the run: in its order and with its numbers, in html, svg and pdf")
+	_ = command.RegisterFlagCompletionFunc("figures", cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp))
 	flags.BoolVar(&all, "all", false, "text: show every metric, not only the primary ones and costs per operation")
 	_ = command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(report.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return command

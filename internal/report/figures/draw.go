@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"slices"
 
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/verdict"
 )
 
-// draw are all figures of a run, each with a name of its own.
+// draw are all figures of a run, or those of a published study drawn from it.
 func draw(v *model.Report) []*picture {
+	if v.Figures != nil {
+		return uniquely(lists.Map(v.Figures.Drawn(), func(f model.SourceFigure) *picture { return source(v, f, true) }))
+	}
 	all := matrix(v)
 	for _, w := range v.Workloads {
 		for _, m := range w.AllMetrics() {
@@ -25,7 +29,11 @@ func draw(v *model.Report) []*picture {
 	for _, a := range v.MainAttributions() {
 		all = append(all, ladder(v, a))
 	}
-	all = slices.DeleteFunc(all, func(p *picture) bool { return p == nil })
+	return uniquely(slices.DeleteFunc(all, func(p *picture) bool { return p == nil }))
+}
+
+// uniquely gives each figure a file's name of its own.
+func uniquely(all []*picture) []*picture {
 	taken := map[string]int{}
 	for _, p := range all {
 		p.name = model.FileName(p.name)

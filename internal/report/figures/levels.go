@@ -175,9 +175,8 @@ func (p *picture) medians(curves []curve, m model.Metric, at func(int) float64, 
 			}
 		}
 	}
-	ticks := evenly(most*1.04, 4)
+	ticks, scale := valueTicks(most*1.04, m.Unit)
 	y := func(x float64) float64 { return top + height*(1-math.Max(0, x)/math.Max(most*1.04, 1e-300)) }
-	scale := model.ScaleFor(ticks[len(ticks)-1], m.Unit)
 	for _, x := range ticks {
 		p.line(grid, .5, nil, point{left, y(x)}, point{p.width, y(x)})
 		p.say(soft, textSize, ends, left-3, y(x)+2.5, strconv.FormatFloat(math.Round(x*scale.Factor*1e6)/1e6, 'f', -1, 64))

@@ -75,6 +75,16 @@ func minus(text string) string {
 	return strings.NewReplacer("[-", "[−", ", -", ", −", " -", " −").Replace(strings.Replace("^"+text, "^-", "^−", 1))[1:]
 }
 
+// valueTicks are round values in the unit that a largest one is shown in, and that unit.
+func valueTicks(most float64, unit string) ([]float64, model.Scale) {
+	scale := model.ScaleFor(most, unit)
+	ticks := evenly(most*scale.Factor, 4)
+	for i := range ticks {
+		ticks[i] /= scale.Factor
+	}
+	return ticks, scale
+}
+
 // evenly are round numbers from 0 to a largest one.
 func evenly(most float64, wanted int) (ticks []float64) {
 	if !(most > 0) || math.IsInf(most, 0) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,9 @@ func Waterfall(v *model.Report, a analysis.Attribution) []byte {
 
 // themed is a colour as a variable of the page's style, which light and dark set.
 func themed(c colour) string {
+	if i := slices.Index(palette, c); i >= 0 {
+		return fmt.Sprintf("var(--env-%d)", i)
+	}
 	if name, known := variables[c]; known {
 		return "var(--" + name + ")"
 	}

@@ -15,8 +15,11 @@ func sectionsOf(v *model.Report, of section.Excerpt) []section.Section {
 	all := section.Of(v, of, section.Options{All: true})
 	for _, s := range all {
 		for i, part := range s.Parts {
-			if a, is := part.Figure.(analysis.Attribution); is {
-				s.Parts[i].Figure = template.HTML(figures.Waterfall(v, a)) // its texts are escaped
+			switch of := part.Figure.(type) { // the texts of both are escaped
+			case analysis.Attribution:
+				s.Parts[i].Figure = template.HTML(figures.Waterfall(v, of))
+			case model.SourceFigure:
+				s.Parts[i].Figure = template.HTML(figures.Source(v, of))
 			}
 		}
 	}

@@ -35,6 +35,8 @@ type Input struct {
 	Score *score.Sheet
 	// Against compares a published study with the run; nil for none.
 	Against *Against
+	// Figures are those of a published study, drawn from the run; nil for none.
+	Figures *SourceFigures
 	// Incomplete says which results of the run are missing; "" for none.
 	Incomplete string
 	// LacksRaw: the raw output of the trials is not in the run directory.

@@ -246,6 +246,22 @@ func against(v *model.Report, _ Options) Section {
 	return Section{ID: "against", Title: "Compared with " + v.Against.Study.Study, Parts: []Part{p}}
 }
 
+// sourceFigures are those of a published study, in its order and with its numbers.
+func sourceFigures(v *model.Report, _ Options) Section {
+	if v.Figures == nil {
+		return Section{}
+	}
+	s := Section{ID: "figures", Title: "Figures of " + v.Figures.Study.Study, Nav: "Figures",
+		Lead: "The figures of " + v.Figures.Study.Source.Title + ", drawn from this run in the way of the source, beside tare's values with their intervals. The formats html, svg and pdf draw them."}
+	for _, f := range v.Figures.Drawn() {
+		s.Parts = append(s.Parts, Part{Title: f.Place + ": " + f.Shows, Figure: f})
+	}
+	if missing := v.Figures.Missing(); len(missing) > 0 {
+		s.Parts = append(s.Parts, Part{Title: "Not drawn", Notes: plains(missing)})
+	}
+	return s
+}
+
 // Comparisons are the verdicts of a workload at some levels: of the primary metrics, or of
 // all. In a paper, the heading has the unit of the medians below it.
 func Comparisons(v *model.Report, levels []model.Level, o Options) *Table {

@@ -60,6 +60,7 @@ var sections = []struct {
 	{scores, Beside, []Excerpt{Score}},
 	{claims, Beside, []Excerpt{Claims}},
 	{against, Beside, []Excerpt{Claims}},
+	{sourceFigures, Beside, nil},
 	{nodes, Beside, nil},
 	{imported, Beside, nil},
 	{costs, Beside, nil},

@@ -71,6 +71,9 @@ Command lines
   $ tare report good --against nothing
   tare: unknown published study "nothing"; known: aspernas-nensen-2016, caiola-2025, cassandra-scaling, heino-2025, karna-2021
   [2]
+  $ tare report good --figures nothing
+  tare: unknown published study "nothing"; known: aspernas-nensen-2016, caiola-2025, cassandra-scaling, heino-2025, karna-2021
+  [2]
   $ tare report ../good
   tare: there is no run ../good: no directory has that name; `tare ls` lists the runs
   [2]
