@@ -31,6 +31,7 @@ var (
 	redisBelow     = expression(`^[0-9.]+% <= ([0-9.]+) milliseconds \(cumulative count (\d+)\)$`)
 	redisHead      = expression(`^ +avg +min +p50 +p95 +p99 +max$`)
 	redisFailed    = expression(`^(Error|Could not connect)`)
+	redisProgress  = expression(`^\s*(.+): rps=[0-9.]+ \(overall: .*\) avg_msec=`)
 )
 
 // redisNamed is the test that a line of one of these forms names.
@@ -130,6 +131,8 @@ func (r *reading) redisText() {
 			test, tests = "", tests+1
 		} else if redisFailed.match(line) {
 			fail("redis-benchmark reports %q", clip(line))
+		} else if m := redisProgress.find(line); m != nil { // a report overwrites it
+			fail("redis-benchmark was interrupted in the test %q", m[0])
 		}
 	}
 	if test != "" || tests == 0 {

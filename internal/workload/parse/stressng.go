@@ -11,6 +11,10 @@ var (
 	stressMessage = expression(`^stress-ng: (?:\d\d:\d\d:\d\d\.\d+ )?(\w+): +\[\d+\] (.*)$`)
 	stressHogs    = expression(`^stress-ng: .*info: +\[\d+\] dispatching hogs: `)
 	stressTime    = expression(`^stress-ng: .*info: +\[\d+\] (?:setting|defaulting) to a `)
+	stressInvoked = expression(`^stress-ng: .*debug: +\[\d+\] invoked with '(.*)' by user`)
+	stressSetting = expression(`^setting to a (.*) run per stressor$`)
+	stressLength  = expression(`^([0-9.]+) ?(d|h|m|s)[a-z]*$`)
+	stressLimit   = expression(` --[a-z0-9-]+-ops[ =](\d+)(?: |$)`)
 	stressDebug   = expression(`^stress-ng: [0-9:. ]*debug: `)
 	stressHead    = expression(`^stressor +bogo ops +real time +usr time +sys time +bogo ops/s +bogo ops/s( +CPU used per +RSS Max)?$`)
 	stressUnits   = expression(`^ +\(secs\) +\(secs\) +\(secs\) +\(real time\) \(usr\+sys time\)( +instance \(%\) +\(KB\))?$`)
@@ -48,6 +52,7 @@ const stressEnd = "successful run completed in "
 // stressText reads the table. Old versions print it as messages of kind info.
 func (r *reading) stressText() {
 	completed, more := false, false
+	planned, took, limit := 0., 0., ""
 	var stressors []string
 	for _, line := range r.each(r.lines) {
 		m := stressMessage.find(line)
@@ -55,6 +60,9 @@ func (r *reading) stressText() {
 		case !strings.HasPrefix(line, "stress-ng: "):
 			continue
 		case m != nil && m[0] == "debug": // of -v
+			if command := stressInvoked.find(line); command != nil {
+				limit = strings.Join(stressLimit.find(command[0]), "")
+			}
 			continue
 		case m == nil, m[0] != "info" && m[0] != "metrc", strings.Contains(line, "unsuccessful run"):
 			fail("stress-ng reports %q", clip(line))
@@ -68,7 +76,12 @@ func (r *reading) stressText() {
 			stressors = append(stressors, row[0])
 			r.take(line, row[1:], stressColumns...)
 		case m[0] == "info":
-			completed = completed || strings.HasPrefix(m[1], stressEnd)
+			if end, last := strings.CutPrefix(m[1], stressEnd); last {
+				completed, took = true, stressSeconds(end)
+			}
+			if time := stressSetting.find(m[1]); time != nil {
+				planned = stressSeconds(time[0])
+			}
 		case !more:
 			fail("%q is no line that tare knows of stress-ng", clip(line))
 		}
@@ -77,6 +90,35 @@ func (r *reading) stressText() {
 		fail("no run was completed: %s", ending(r.lines))
 	}
 	oneStressor(stressors, r.lines)
+	r.stressInterrupted(stressors[0], limit, planned, took)
+}
+
+// stressSeconds reads "5.03s", "90 second (1 min, 30.00 secs)", or "1 min, 30 secs" of newer
+// versions; 0 if it is none of them.
+func stressSeconds(text string) (seconds float64) {
+	text, _, _ = strings.Cut(text, " (")
+	unit := map[string]float64{"d": 86400, "h": 3600, "m": 60, "s": 1}
+	for part := range strings.SplitSeq(text, ", ") {
+		m := stressLength.find(part)
+		if m == nil {
+			return 0
+		}
+		seconds += number(m[0], text) * unit[m[1]]
+	}
+	return seconds
+}
+
+// stressInterrupted refuses a run that a signal ended, which stress-ng calls successful. A
+// number of operations ends one early too; only -v prints it, as an option.
+func (r *reading) stressInterrupted(stressor, limit string, planned, took float64) {
+	done, early := r.fields["bogo_ops"], took > 0 && took < shortest*planned
+	switch {
+	case limit != "" && done < number(limit, limit) && (early || planned == 0):
+		fail("stress-ng was to do %s bogo operations and did %g: it was interrupted", limit, done)
+	case limit == "" && early:
+		fail("stress-ng was to run for %g s and ran for %g s: it was interrupted, or a number of operations (--%s-ops) ended it, which it does not print. "+
+			"Run it without --timeout, or with -v, which prints the options", planned, took, stressor)
+	}
 }
 
 func (r *reading) stressYAML(text []string) {
@@ -123,7 +165,7 @@ func oneStressor(stressors, text []string) {
 // document. Old versions do not say how long a run is to take.
 func splitStressNG(file []byte) ([][]byte, error) {
 	first := func(line string) bool { return line == "---" }
-	for _, message := range []*pattern{stressHogs, stressTime} {
+	for _, message := range []*pattern{stressHogs, stressTime, stressInvoked} {
 		if slices.ContainsFunc(lines(file), message.match) {
 			first = message.match
 		}
