@@ -24,14 +24,6 @@ type page struct {
 	index    trialIndex
 }
 
-func (p *page) Headlines() []model.Headline {
-	all := p.Report.Headlines()
-	for i := range all {
-		all[i].Text = typeset(all[i].Text)
-	}
-	return all
-}
-
 // Bar is an interval as a small picture, on one scale for the whole page.
 func (p *page) Bar(c *verdict.Contrast) template.HTML { return p.bars.draw(c) }
 

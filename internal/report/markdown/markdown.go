@@ -18,20 +18,13 @@ import (
 func Write(w io.Writer, in model.Input, _ model.Options) error {
 	v := model.New(in)
 	d := document{"# " + escape(v.Plan.Study), fmt.Sprintf("Run %s: %s.", code(v.Manifest.Run), escape(v.Overview()))}
-	var headlines []string
-	for _, h := range v.Headlines() {
-		line := fmt.Sprintf("- **%s**: %s.", escape(h.Environment), escape(h.Text))
-		if h.Caution != "" {
-			line += " Note: " + escape(h.Caution) + "."
-		}
-		headlines = append(headlines, line)
-	}
-	d.add(headlines...)
+	first, others := section.Split(section.Of(v, section.All, section.Options{}))
+	d.sections(first)
 	d.matrix(v)
 	if note := v.Footnote(); note != "" {
 		d.add(escape(note) + ".")
 	}
-	d.sections(v, section.All)
+	d.sections(others)
 	return d.to(w)
 }
 
@@ -39,7 +32,7 @@ func Write(w io.Writer, in model.Input, _ model.Options) error {
 func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
 	v := model.New(in)
 	d := document{"# " + escape(v.Plan.Study), fmt.Sprintf("Run %s.", code(v.Manifest.Run))}
-	d.sections(v, section.Score)
+	d.sections(section.Of(v, section.Score, section.Options{}))
 	return d.to(w)
 }
 
@@ -58,8 +51,8 @@ func (d *document) to(w io.Writer) error {
 	return err
 }
 
-func (d *document) sections(v *model.Report, of section.Excerpt) {
-	for _, s := range section.Of(v, of, section.Options{}) {
+func (d *document) sections(all []section.Section) {
+	for _, s := range all {
 		d.add("## " + escape(s.Title))
 		d.add(escape(s.Lead))
 		for _, p := range s.Parts {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"tare/internal/base/quantity"
@@ -21,6 +22,9 @@ const looksSlower = "looks slower"
 type Headline struct {
 	Environment string
 	Text        string
+	Machines    string // how many the same load takes; "" where that is not known
+	Money       string // by the prices of the study; "" without them
+	Undecided   string // what has no verdict, and why; "" for nothing
 	Caution     string
 }
 
@@ -41,7 +45,7 @@ func (v *Report) Headlines() []Headline {
 			all = append(all, h)
 			continue
 		}
-		h.Text = v.sumUp(e)
+		h.Text, h.Machines, h.Money, h.Undecided = v.sumUp(e), v.Machines(e), v.Money(e), v.Undecided(e)
 		all = append(all, h)
 	}
 	return all
@@ -49,8 +53,7 @@ func (v *Report) Headlines() []Headline {
 
 func (v *Report) sumUp(e *Environment) string {
 	counts := map[string]int{}
-	total, without, failing, largest := 0, 0, 0, 0.0
-	var most *verdict.Contrast
+	total, without, failing := 0, 0, 0
 	for _, r := range v.Primary() {
 		cell := r.Metric.Cells[v.cellIndex(e)]
 		c := cell.Contrast
@@ -63,14 +66,7 @@ func (v *Report) sumUp(e *Environment) string {
 			continue
 		}
 		total++
-		word := VerdictWord(c)
-		if c.Unpaired {
-			word = c.Reason.String()
-		}
-		counts[word]++
-		if cost := costOf(c); (word == "slower" || word == looksSlower) && (most == nil || cost > largest) {
-			largest, most = cost, c
-		}
+		counts[headWord(c)]++
 	}
 	var parts []string
 	if failing > 0 {
@@ -80,7 +76,7 @@ func (v *Report) sumUp(e *Environment) string {
 		return cmp.Or(strings.Join(parts, ", "), "no comparison has a result")
 	}
 	before := len(parts)
-	for _, word := range []string{"slower", "faster", "equivalent", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", "no verdict"} {
+	for _, word := range headWords() {
 		if counts[word] == 0 {
 			continue
 		}
@@ -88,8 +84,8 @@ func (v *Report) sumUp(e *Environment) string {
 		if len(parts) == before {
 			text += fmt.Sprintf(" of %s", quantity.Counted(total, "comparison", "comparisons"))
 		}
-		if word == "slower" || word == looksSlower {
-			text += fmt.Sprintf(" (largest in %s: %s)", LevelTitle(most.Workload, most.Level), Change(most.Estimate))
+		if most, metric := v.largest(e, word); most != nil {
+			text += fmt.Sprintf(" (%s%s, %s: %s)", map[bool]string{true: "in ", false: "largest in "}[counts[word] == 1], LevelTitle(most.Workload, most.Level), metric, sized(most))
 		}
 		parts = append(parts, text)
 	}
@@ -97,6 +93,37 @@ func (v *Report) sumUp(e *Environment) string {
 		parts = append(parts, fmt.Sprintf("no value in %d", without))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// headWords are what a headline counts comparisons as, in its order: those that a confound
+// affects stand apart.
+func headWords() (all []string) {
+	for _, word := range []string{"slower", "faster", "equivalent", "leaning slower", "leaning faster", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", "no verdict"} {
+		all = append(all, word, word+Mark)
+	}
+	return all
+}
+
+func headWord(c *verdict.Contrast) string {
+	if c.Unpaired {
+		return c.Reason.String() + ConfoundMark(c)
+	}
+	return VerdictWord(c) + ConfoundMark(c)
+}
+
+// largest is the primary comparison of an environment that differs most among those with
+// this word, and the title of its metric; nil where the word decides nothing.
+func (v *Report) largest(e *Environment, word string) (most *verdict.Contrast, metric string) {
+	if !slices.Contains([]string{"slower", "faster", "equivalent", looksSlower, "looks faster"}, strings.TrimSuffix(word, Mark)) {
+		return nil, ""
+	}
+	for _, r := range v.Primary() {
+		c := r.Metric.Cells[v.cellIndex(e)].Contrast
+		if c != nil && headWord(c) == word && (most == nil || math.Abs(c.Estimate) > math.Abs(most.Estimate)) {
+			most, metric = c, r.Metric.Title()
+		}
+	}
+	return most, metric
 }
 
 // cellIndex is the index of an environment among the cells, which leave out the

@@ -133,19 +133,12 @@ func failures(v *model.Report, _ Options) Section {
 	return s.of(t)
 }
 
-// notes of the run. On a terminal those about the machine and the cautions of the
-// headlines are among them.
+// notes of the run. On a terminal those about the machine are among them.
 func notes(v *model.Report, o Options) Section {
 	s := Section{ID: "notes", Title: "Notes"}
 	all := v.Notes
 	if o.Short {
-		var cautions []model.Note
-		for _, h := range v.Headlines() {
-			if h.Caution != "" {
-				cautions = append(cautions, model.Note{Environment: h.Environment, Text: h.Caution})
-			}
-		}
-		all = slices.Concat(cautions, v.Notes, v.MachineNotes())
+		all = slices.Concat(v.Notes, v.MachineNotes())
 	}
 	lines := lists.Map(all, func(n model.Note) Cell {
 		return Cell{{Text: n.Environment, Style: Strong}, {Text: ": " + n.Text + n.Where()}}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 )
 
@@ -23,12 +24,13 @@ type Section struct {
 	Paper string // the name of its table in a paper
 }
 
-// Place is where a page has a section: beside the verdicts, before them, or below the details
-// of the workloads.
+// Place is where a report has a section: first of all; or, in a page, before the verdicts,
+// beside them, or below the details of the workloads.
 type Place string
 
 // The places.
 const (
+	First  Place = "first"
 	Before Place = "before"
 	Beside Place = "beside"
 	Below  Place = "below"
@@ -54,6 +56,7 @@ var sections = []struct {
 	place Place
 	in    []Excerpt
 }{
+	{answer, First, []Excerpt{Columns}},
 	{attribution, Before, []Excerpt{Why, Paper}},
 	{parities, Beside, []Excerpt{Why}},
 	{kernel, Beside, []Excerpt{Why}},
@@ -88,6 +91,12 @@ func Of(v *model.Report, of Excerpt, o Options) (all []Section) {
 		}
 	}
 	return all
+}
+
+// Split separates the sections that come first of all from the others.
+func Split(all []Section) (first, others []Section) {
+	is := func(s Section) bool { return s.Place == First }
+	return lists.Filter(all, is), lists.Filter(all, func(s Section) bool { return !is(s) })
 }
 
 // Part is a piece of a section. What it does not have is left out.

@@ -12,11 +12,14 @@ import (
 
 // WriteColumns writes a short table: a row for each metric that title names, and a column
 // for each environment, with the value and the verdict, and below them the change against
-// the baseline with its interval. After it come what was skipped and what failed.
+// the baseline with its interval. Before it comes what a reader decides by, after it what was
+// skipped and what failed.
 func WriteColumns(w io.Writer, in model.Input, title func(workload string, m workload.Metric) string, o model.Options) error {
 	v := model.New(in)
 	t := newTerminal(o)
 	t.title(v)
+	first, others := section.Split(t.of(v, section.Columns))
+	t.sections(first)
 	t.WriteString("\n")
 	t.table(columnsOf(v, title))
 	t.WriteString("\n")
@@ -24,7 +27,7 @@ func WriteColumns(w io.Writer, in model.Input, title func(workload string, m wor
 	if note := v.Footnote(); note != "" {
 		t.wrap(0, note+"; `tare parity "+v.Manifest.Run+"` shows what")
 	}
-	t.sections(v, section.Columns)
+	t.sections(others)
 	return t.to(w)
 }
 

@@ -20,12 +20,14 @@ func Write(w io.Writer, in model.Input, o model.Options) error {
 	t := newTerminal(o)
 	t.title(v)
 	t.wrap(0, v.Overview())
+	first, others := section.Split(t.of(v, section.All))
+	t.sections(first)
 	for _, wv := range v.Workloads {
 		for _, l := range wv.Levels {
 			t.level(v, wv, l)
 		}
 	}
-	t.sections(v, section.All)
+	t.sections(others)
 	return t.to(w)
 }
 
@@ -34,14 +36,14 @@ func WriteScore(w io.Writer, in model.Input, o model.Options) error {
 	v := model.New(in)
 	t := newTerminal(o)
 	t.title(v)
-	t.sections(v, section.Score)
+	t.sections(t.of(v, section.Score))
 	return t.to(w)
 }
 
 // WriteClaims writes the claims of a published study, judged by a run.
 func WriteClaims(w io.Writer, in model.Input, o model.Options) error {
 	t := newTerminal(o)
-	t.sections(model.New(in), section.Claims)
+	t.sections(t.of(model.New(in), section.Claims))
 	return t.to(w)
 }
 
@@ -49,7 +51,7 @@ func WriteClaims(w io.Writer, in model.Input, o model.Options) error {
 // at both ends.
 func WriteWhy(w io.Writer, in model.Input, o model.Options) error {
 	t := newTerminal(o)
-	t.sections(model.New(in), section.Why)
+	t.sections(t.of(model.New(in), section.Why))
 	return t.to(w)
 }
 
@@ -89,8 +91,12 @@ func (t *terminal) title(v *model.Report) {
 	t.wrap(0, t.paint(bold, term.Cell(v.Plan.Study))+"  "+v.Manifest.Run)
 }
 
-func (t *terminal) sections(v *model.Report, of section.Excerpt) {
-	for _, s := range section.Of(v, of, section.Options{Short: true, All: t.All}) {
+func (t *terminal) of(v *model.Report, of section.Excerpt) []section.Section {
+	return section.Of(v, of, section.Options{Short: true, All: t.All})
+}
+
+func (t *terminal) sections(all []section.Section) {
+	for _, s := range all {
 		fmt.Fprintf(t, "\n%s\n", t.paint(bold, s.Title))
 		t.wrap(2, s.Lead)
 		for _, p := range s.Parts {

@@ -70,7 +70,7 @@ func fakeTrial(rng *rand.Rand, w fakeWorkload, env, level string, li, block int,
 		t.Phases = fakePhases(env, t.Metrics["ready"])
 		t.Paths = Paths(env)
 	}
-	psi := 20 + 30*rng.Float64()
+	psi := .2 + .3*rng.Float64()
 	t.Pressure = &rundir.Pressure{CPU: &psi}
 	return t
 }

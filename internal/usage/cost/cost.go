@@ -21,6 +21,9 @@ const PerUnit = "/kop"
 // CPU is the cost that is shown with every primary metric.
 const CPU = "cpu_per_kop"
 
+// Money is what all resources cost by the prices of the study.
+const Money = "money_per_kop"
+
 // Spent is the resource use of a trial and the operations that it did.
 type Spent struct {
 	Usage    *usage.Usage
@@ -58,7 +61,7 @@ var all = []Cost{
 		func(s Spent, _ *Price) usage.Figure { return calls(s.Evidence) }},
 	{"energy_per_kop", "energy", "J/kop", "energy of the machine's processor packages per thousand operations, including all other work on the machine", false,
 		func(s Spent, _ *Price) usage.Figure { return energy(s.Usage) }},
-	{money, "money", "1/kop", "price of all resources of the whole environment per thousand operations, by the study's prices", false,
+	{Money, "money", "1/kop", "price of all resources of the whole environment per thousand operations, by the study's prices", false,
 		func(s Spent, p *Price) usage.Figure { return p.of(s) }},
 	{"cpu_percent", "CPU utilization", "%", "CPU time of the whole environment per time of the samples; 100% is one core", true,
 		func(s Spent, _ *Price) usage.Figure { return percent(s) }},
@@ -71,7 +74,6 @@ var all = []Cost{
 // The costs that only some studies have.
 const (
 	syscalls = "syscalls_per_kop"
-	money    = "money_per_kop"
 )
 
 // Currency is the currency of a unit of money per thousand operations; false for
@@ -104,7 +106,7 @@ func (c Cost) InWords() string {
 	switch {
 	case c.Whole:
 		return c.Title
-	case c.Name == money:
+	case c.Name == Money:
 		return c.Title + " for operations"
 	}
 	return c.Title + " per thousand operations"
@@ -125,9 +127,9 @@ func Asked(countsSyscalls, use bool, price *Price) []Cost {
 	var asked []Cost
 	for _, c := range all {
 		switch {
-		case c.Name == syscalls && !countsSyscalls, c.Name == money && price == nil, c.Whole && !use:
+		case c.Name == syscalls && !countsSyscalls, c.Name == Money && price == nil, c.Whole && !use:
 			continue
-		case c.Name == money:
+		case c.Name == Money:
 			c.Unit = price.Currency + PerUnit
 		}
 		asked = append(asked, c)
