@@ -163,6 +163,9 @@ func importRun(app *App, request *importer.Request, into, out string) (err error
 	if err := text.Write(app.Stdout, in, terminalOptions(app.Stdout, false)); err != nil {
 		return err
 	}
+	for _, note := range result.Notes {
+		fmt.Fprintf(app.Stdout, "\nnote    %s\n", note)
+	}
 	fmt.Fprintf(app.Stdout, "\nrun     %s\nreport  %s\n", result.Directory, filepath.Join(result.Directory, "report.html"))
 	if result.Failed > 0 {
 		return &ExitError{Status: ExitSomeFailed, Err: fmt.Errorf("%d of %d results could not be read: they are kept as failed trials", result.Failed, result.Results)}

@@ -169,7 +169,7 @@ func (b batch) resolve(tool string) (out Batch, names fileNames, key string, err
 	if err != nil {
 		return out, names, "tool", err
 	}
-	out = Batch{Tool: b.Tool, Pack: pack, Workload: cmp.Or(b.Workload, pack.Name), TimeIn: b.TimeIn, Levels: b.Levels}
+	out = Batch{Tool: b.Tool, Pack: pack, Workload: cmp.Or(b.Workload, pack.Name), TimeIn: b.TimeIn, Levels: b.Levels, chosen: len(b.Metrics) > 0}
 	if b.Begins != "" {
 		if out.Begins, err = regexp.Compile(b.Begins); err != nil {
 			return out, names, "begins", err

@@ -45,6 +45,7 @@ type result struct {
 	taken    time.Time // in the result; zero if it has none
 	line     int       // of the file, from 1: where it begins, or what was not understood
 	failed   string    // why it could not be read
+	has      []string  // the fields of one without the primary metric
 }
 
 // Unreadable is the error about results that cannot be parsed.
@@ -67,17 +68,20 @@ func (r *Request) readAll() ([]*content, error) {
 			break // of tables, which were read
 		}
 		b := &r.Batches[i]
-		first := len(all)
-		for _, f := range b.Files {
-			c, err := b.read(f)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, c)
-		}
-		if err := b.sortIntoLevels(all[first:]); err != nil {
+		contents, err := b.readFiles()
+		if err != nil {
 			return nil, err
 		}
+		if note := b.fallBack(contents); note != "" {
+			r.notes = append(r.notes, note)
+			if contents, err = b.readFiles(); err != nil {
+				return nil, err
+			}
+		}
+		if err := b.sortIntoLevels(contents); err != nil {
+			return nil, err
+		}
+		all = append(all, contents...)
 	}
 	for _, c := range all {
 		for n, r := range c.results {
@@ -93,6 +97,17 @@ func (r *Request) readAll() ([]*content, error) {
 		return all, nil
 	}
 	return all, checkTwice(all)
+}
+
+func (b *Batch) readFiles() (all []*content, err error) {
+	for _, f := range b.Files {
+		c, err := b.read(f)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }
 
 // read splits one file into its results and parses them.
@@ -185,9 +200,9 @@ func (b *Batch) result(output []byte) result {
 		whose := "the output of workload " + b.Pack.Name
 		r.line = lineOf(err, 1) - 1
 		r.failed = strings.TrimPrefix(err.Error(), whose+": ")
-		if has := b.has(output); len(has) > 0 {
+		if r.has = b.has(output); len(r.has) > 0 {
 			r.failed = fmt.Sprintf("the output%s; it has %s, choose the metrics to compare with --metric (in a manifest, metrics)",
-				strings.TrimPrefix(r.failed, whose), strings.Join(has, ", "))
+				strings.TrimPrefix(r.failed, whose), strings.Join(r.has, ", "))
 		}
 	}
 	return r

@@ -43,6 +43,7 @@ type Request struct {
 	Source []byte
 
 	contents []*content // of tables, which are read before anything is known
+	notes    []string   // of what was decided by the outputs
 }
 
 // Environment describes one environment of the results.
@@ -64,6 +65,8 @@ type Batch struct {
 	// a level of its own.
 	Levels []string
 	Files  []File
+
+	chosen bool // the metrics, by the user
 }
 
 // File is one file of raw output, with what is known before it is read.

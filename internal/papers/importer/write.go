@@ -32,6 +32,7 @@ type Result struct {
 	Failed    int
 	Files     int
 	Order     string
+	Notes     []string // what the user should know
 }
 
 // InputError is the error of input that cannot be imported. Nothing was written.
@@ -192,7 +193,7 @@ func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []r
 func (r *Request) write(o Options, w *rundir.Writer, b *built) (result *Result, err error) {
 	defer func() { err = errors.Join(err, w.Close()) }()
 	began := o.Now.UTC()
-	result = &Result{Directory: w.Directory, Order: w.Manifest.Import.Order, Files: len(b.files)}
+	result = &Result{Directory: w.Directory, Order: w.Manifest.Import.Order, Files: len(b.files), Notes: r.notes}
 	files := w.Manifest.Import.Files[len(w.Manifest.Import.Files)-len(b.files):]
 	at := 0
 	for i, c := range b.contents {
