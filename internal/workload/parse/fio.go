@@ -176,6 +176,9 @@ func fioStopped(before []byte) error {
 	return nil
 }
 
+// fioOther begins the terse output, and is the version in the normal one.
+var fioOther = expression(`^(?:\d+;fio-\d|fio-\d)`)
+
 // splitFio takes the documents; what is between them belongs to none. With
 // --status-interval the last document of a run has what those before it have.
 func splitFio(file []byte) ([][]byte, error) {
@@ -187,6 +190,11 @@ func splitFio(file []byte) ([][]byte, error) {
 			return nil, err
 		}
 		if begin < 0 && len(runs) == 0 {
+			for at, line := range eachLine(file) {
+				if fioOther.match(line) {
+					return nil, atLine(at.number, fmt.Errorf("%q is of fio's normal or terse output: tare reads its JSON, which has all digits and units; run fio with --output-format=json, or normal,json for both", clip(line)))
+				}
+			}
 			return nil, fmt.Errorf("no JSON of fio (--output-format=json) is in it: %s", ending(lines(file)))
 		} else if begin < 0 {
 			return runs, nil

@@ -226,6 +226,7 @@ func iperf3Series(r *reading) {
 var (
 	// iperf3Beside are lines that -J has before the report, with -f or -V.
 	iperf3Beside = expression(`(?m)^(?:warning: .*|Control connection MSS \d+)$`)
+	iperf3Debug  = expression(`^(?:warning: Debug output \(-d\) may interfere with JSON|send_parameters:$)`)
 	iperf3Text   = expression(`^(?:Connecting to host |Server listening on |\[ *ID\] Interval )`)
 )
 
@@ -233,6 +234,9 @@ var (
 // stopped while it waited prints a report with an error, which is not a run.
 func splitIperf3(file []byte) ([][]byte, error) {
 	for at, line := range eachLine(file) {
+		if iperf3Debug.match(line) {
+			return nil, atLine(at.number, fmt.Errorf("%q: with -d iperf3 prints messages between its JSON; run it without -d", clip(line)))
+		}
 		if iperf3Text.match(line) {
 			return nil, atLine(at.number, fmt.Errorf("%q is of iperf3's text: tare reads its JSON, which has all digits; run it with -J", clip(line)))
 		}

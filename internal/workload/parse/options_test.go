@@ -17,6 +17,7 @@ func TestOptionsThatChangeAnOutputAreRead(t *testing.T) {
 		{"sysbench-cpu", "sysbench-rate-report", "events_per_second", 6.84},
 		{"sysbench-threads", "sysbench-threads-debug", "events", 20},
 		{"sysbench-fileio", "sysbench-fileio-mmap", "reads_per_second", 5398.19},
+		{"sysbench-fileio", "sysbench-fileio-validate", "bandwidth", 50.50 * 1048576},
 		{"sysbench-fileio", "sysbench-fileio-merged", "reads_per_second", 1432.74},
 		{"sysbench-oltp", "sysbench-oltp-report", "tps", 7.92},
 		{"ab", "ab-S", "requests_per_second", 6749.92},
@@ -30,6 +31,7 @@ func TestOptionsThatChangeAnOutputAreRead(t *testing.T) {
 		{"redis-benchmark", "redis-k0", "get_rps", 7692.31},
 		{"redis-benchmark", "redis-e", "get_rps", 4761.90},
 		{"stress-ng", "stress-ng-ops", "bogo_ops_per_second_real", 204.25},
+		{"stress-ng", "stress-ng-sn", "bogo_ops_per_second_real", 558.649},
 		{"stress-ng", "stress-ng-v", "bogo_ops_per_second_real", 110.30},
 		{"stress-ng", "stress-ng-timestamp", "bogo_ops_per_second_real", 161.80},
 		{"iperf3", "iperf3-V", "bandwidth_sent", 13530012903.225807},
@@ -60,6 +62,12 @@ func TestOptionsWithoutAReadableResultAreNamed(t *testing.T) {
 		{"pgbench", "pgbench-d", 2, "without -d"},
 		{"redis-benchmark", "redis-command", 0, "those that -t names"},
 		{"iperf3", "iperf3-text", 1, "-J"},
+		{"iperf3", "iperf3-d", 1, "without -d"},
+		{"stress-ng", "stress-ng-log-brief", 1, "without --log-brief"},
+		{"fio", "fio-terse", 1, "--output-format=json"},
+		{"fio", "fio-normal", 2, "--output-format=json"},
+		{"ab", "ab-g", 1, "import the report of ab"},
+		{"pgbench", "pgbench-unreachable", 1, "Connection refused"},
 	} {
 		all, err := imported(c.parser, keptFile(t, "options/"+c.file+".txt"))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -1,6 +1,7 @@
 package parse
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,11 +15,12 @@ var (
 	stressInvoked = expression(`^stress-ng: .*debug: +\[\d+\] invoked with '(.*)' by user`)
 	stressSetting = expression(`^setting to a (.*) run per stressor$`)
 	stressLength  = expression(`^([0-9.]+) ?(d|h|m|s)[a-z]*$`)
+	stressBrief   = expression(`^(?:setting|defaulting) to a .* run per stressor$`)
 	stressLimit   = expression(` --[a-z0-9-]+-ops[ =](\d+)(?: |$)`)
 	stressDebug   = expression(`^stress-ng: [0-9:. ]*debug: `)
 	stressHead    = expression(`^stressor +bogo ops +real time +usr time +sys time +bogo ops/s +bogo ops/s( +CPU used per +RSS Max)?$`)
 	stressUnits   = expression(`^ +\(secs\) +\(secs\) +\(secs\) +\(real time\) \(usr\+sys time\)( +instance \(%\) +\(KB\))?$`)
-	stressRow     = expression(`^([a-z][a-z0-9-]*) +(\d+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)( +[0-9.]+ +\d+)?$`)
+	stressRow     = expression(`^([a-z][a-z0-9-]*) +(\d+) +([0-9.]+(?:e[+-]\d+)?) +([0-9.]+(?:e[+-]\d+)?) +([0-9.]+(?:e[+-]\d+)?) +([0-9.]+(?:e[+-]\d+)?) +([0-9.]+(?:e[+-]\d+)?)( +[0-9.e+-]+ +\d+)?$`)
 	stressColumns = strings.Fields("bogo_ops real_seconds user_seconds system_seconds bogo_ops_per_second_real bogo_ops_per_second_cpu")
 )
 
@@ -164,6 +166,11 @@ func oneStressor(stressors, text []string) {
 // splitStressNG splits before a run's first message or, if there is only YAML, before each
 // document. Old versions do not say how long a run is to take.
 func splitStressNG(file []byte) ([][]byte, error) {
+	for at, line := range eachLine(file) {
+		if stressBrief.match(line) {
+			return nil, atLine(at.number, fmt.Errorf("%q is of stress-ng with --log-brief, which leaves out the name in its messages: run it without --log-brief", clip(line)))
+		}
+	}
 	first := func(line string) bool { return line == "---" }
 	for _, message := range []*pattern{stressHogs, stressTime, stressInvoked} {
 		if slices.ContainsFunc(lines(file), message.match) {
