@@ -49,7 +49,15 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 		}
 		return minus(model.IntervalText(&c))
 	},
-	"word":    func(c verdict.Contrast) string { return model.VerdictWord(&c) },
+	"word":   func(c verdict.Contrast) string { return model.VerdictWord(&c) },
+	"mark":   func(c verdict.Contrast) string { return model.ConfoundMark(&c) },
+	"counts": func(c verdict.Contrast) string { return model.BlockCount(&c) },
+	"value": func(c verdict.Contrast, side verdict.Side) string {
+		if side.N == 0 {
+			return model.Missing
+		}
+		return minus(model.ShortFigure(side.Median, c.Unit))
+	},
 	"place":   model.LevelTitle,
 	"percent": percent,
 	"sentence": func(text string) string {
@@ -286,7 +294,8 @@ type progress struct {
 	Tables     []contrasts
 	Decided    int // contrasts of the tables that no further block changes
 	All        int
-	Others     int // contrasts that are not primary
+	Others     int    // contrasts that are not primary
+	Footnote   string // about the mark of confounds; "" where no contrast has it
 	Failures   []failure
 	MoreFailed int // trials that failed for further reasons
 }
@@ -342,10 +351,13 @@ func (s *Server) progress(ctx context.Context, run index.Run) (progress, error) 
 	}
 	whole := contrasts{Caption: "Primary metrics against " + visible.Line(read.Plan.Baseline), What: "Environment", UnderWay: p.State == underWay}
 	parts := contrasts{Caption: "Primary metrics: each part of the ladder against what is before it", What: "Part", UnderWay: p.State == underWay}
-	for _, c := range verdict.Contrasts(read.Plan, read.Trials, read.Manifest) {
+	for _, c := range model.Fairness(read).Mark(verdict.Contrasts(read.Plan, read.Trials, read.Manifest)) {
 		if !c.Primary {
 			p.Others++
 			continue
+		}
+		if model.ConfoundMark(&c) != "" {
+			p.Footnote = model.MarkMeans
 		}
 		p.All++
 		if !c.Open {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/serve/index"
 	"tare/internal/testing/reporttest"
@@ -35,6 +36,36 @@ func TestTheListHasEachRunAndFindsThemByWords(t *testing.T) {
 	}
 	if response, _ := ask(t, "GET", s.base()+"/?search="+strings.Repeat("x", 201), nil); response.StatusCode != http.StatusBadRequest {
 		t.Errorf("a long search: %s", response.Status)
+	}
+}
+
+func TestARunMarksWhatAConfoundAffects(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "runs")
+	for name, workers := range map[string]string{"fair": "1", "unfair": "2"} {
+		w := begin(t, directory, name, 1)
+		blocks(t, w, 1, 10, .1)
+		for environment, value := range map[string]string{"native": "1", "docker": workers} {
+			facts := map[string]parity.Fact{"configuration[nginx][worker_processes]": {Value: value, Seen: "inside"}}
+			if err := w.KeepFingerprint(parity.Fingerprint{Environment: environment, Workload: "loop", Facts: facts}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serveRuns(t, "", directory)
+	page(t, s.base()+"/") // fills the index
+	for _, name := range []string{"fair", "unfair"} {
+		text := page(t, s.base()+"/runs/"+index.Identity(filepath.Join(directory, name))+"/")
+		if marked := strings.Contains(text, `href="report#parity"`) && strings.Contains(text, "affects this comparison"); marked != (name == "unfair") {
+			t.Errorf("%s: marked is %t:\n%s", name, marked, text)
+		}
+		for _, want := range []string{`data-label="Baseline">1.01 s<`, `data-label="Value">1.1`, `data-label="Blocks">n=10`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the page lacks %q:\n%s", name, want, text)
+			}
+		}
 	}
 }
 

@@ -20,6 +20,9 @@ const FairnessTitle = "Parity"
 // Mark follows a verdict that a confound affects.
 const Mark = "†"
 
+// MarkMeans explains the mark.
+const MarkMeans = Mark + " a confound affects this comparison: something other than the layer differs, and may be the cause"
+
 // ConfoundMark is the mark of a contrast; "" if no confound affects it.
 func ConfoundMark(c *verdict.Contrast) string {
 	if slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.Confound }) {
@@ -43,7 +46,7 @@ func (v *Report) Footnote() string {
 	if !v.marked() {
 		return ""
 	}
-	return Mark + " a confound affects this comparison: something other than the layer differs, and may be the cause"
+	return MarkMeans
 }
 
 // FactSides formats the two values of a difference.
