@@ -73,8 +73,8 @@ func Text(file []byte) ([]byte, error) {
 }
 
 // aroundOutput are lines that are kept with an output: a prompt or a trace of the shell with
-// the command, ssh's note about a host's key, and a tool's own about the names of options.
-var aroundOutput = expression(`^(?:[^ ]*[$#%>] |\++ )[a-z./].*$|^Warning: Permanently added '.*' \(.*\) to the list of known hosts\.$|^WARNING: (?:.* is deprecated\b|Keepalive disabled\.|-e option has no effect\.)`)
+// the command, a block of Markdown, ssh's note about a host's key, and a tool's own about the names of options.
+var aroundOutput = expression("^```[a-z]*$|" + `^(?:[^ ]*[$#%>] |\++ )[a-z./].*$|^Warning: Permanently added '.*' \(.*\) to the list of known hosts\.$|^WARNING: (?:.* is deprecated\b|Keepalive disabled\.|-e option has no effect\.|Could not fetch server CONFIG$)`)
 
 // troubled are lines of a run that failed.
 var troubled = expression(`(?i)\b(error|fatal|fail(ed|ure)|killed|refused|segmentation fault)\b`)

@@ -43,3 +43,24 @@ func TestRunsThatReachTheirLimitAreRead(t *testing.T) {
 		}
 	}
 }
+
+// Results are kept in Markdown too, each in a block, with text between them.
+func TestABlockOfMarkdownEndsAResult(t *testing.T) {
+	one := "```bash\n" + strings.TrimSuffix(string(keptFile(t, "options/pgbench-P.txt")), "\n") + "\n```\n\n**Again**, *error* and 3.5 times\n"
+	all, err := imported("pgbench", []byte("# Results\n"+one+one))
+	if err != nil || len(all) != 2 || all[0]["tps"] != 24.170427 || all[1]["tps"] != 24.170427 {
+		t.Errorf("%v, %v", all, err)
+	}
+	cut := strings.Replace(one, "tps = ", "```\ntps = ", 1)
+	if all, err := imported("pgbench", []byte(cut)); err == nil {
+		t.Errorf("a report that goes on behind its block is read: %v", all)
+	}
+	redis := "```\nWARNING: Could not fetch server CONFIG\n" + string(keptFile(t, "options/redis-k0.txt")) + "```\n"
+	if all, err := imported("redis-benchmark", []byte(redis)); err != nil || len(all) != 1 || all[0]["get_rps"] != 7692.31 {
+		t.Errorf("%v, %v", all, err)
+	}
+	xml := "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testResults version=\"1.2\">\n</testResults>\n"
+	if _, err := imported("jmeter", []byte(xml)); err == nil || !strings.Contains(err.Error(), "output_format=csv") {
+		t.Errorf("JMeter's XML: %v", err)
+	}
+}

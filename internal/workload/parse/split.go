@@ -29,24 +29,27 @@ func eachLine(file []byte) iter.Seq2[place, string] {
 
 // splitAt splits a file before every line with which a run begins. What precedes the first
 // one, such as the command or a warning, is of no run, unless it is a line of the tool's
-// own: then a run has lost its beginning.
+// own: then a run has lost its beginning. A block of Markdown ends the run that it has.
 func splitAt(file []byte, starts, own func(line string) bool) ([][]byte, error) {
 	var runs [][]byte
-	begin := -1
+	begin, end, fenced := -1, 0, false
 	for at, line := range eachLine(file) {
 		if starts(line) {
 			if begin >= 0 {
-				runs = append(runs, file[begin:at.begin])
+				runs = append(runs, file[begin:end])
 			}
-			begin = at.begin
+			begin, fenced = at.begin, false
 		} else if begin < 0 && strings.TrimSpace(line) != "" && own(line) {
 			return nil, atLine(at.number, fmt.Errorf("%q precedes the first run: is it of one that failed, or that has lost its beginning?", clip(line)))
+		}
+		if fenced = fenced || line == "```"; !fenced {
+			end = at.end
 		}
 	}
 	if begin < 0 {
 		return nil, fmt.Errorf("no run begins in it: %s", ending(lines(file)))
 	}
-	return append(runs, file[begin:]), nil
+	return append(runs, file[begin:end]), nil
 }
 
 // splitAfter splits a file after every line with which a run ends.
