@@ -56,7 +56,7 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 		if side.N == 0 {
 			return model.Missing
 		}
-		return minus(model.ShortFigure(side.Median, c.Unit))
+		return minus(model.Figure(side.Median, c.Unit))
 	},
 	"place":   model.LevelTitle,
 	"percent": percent,
