@@ -171,12 +171,12 @@ func listImages(app *App) (listing, error) {
 }
 
 func newShowCommand(app *App) *cobra.Command {
-	var asJSON, verify bool
+	var asJSON, verify, all bool
 	command := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a run, a study, an environment or a workload",
-		Long: `Show the verdicts of a run, the plan of a study, the requirements and options of an
-environment, or the commands and metrics of a workload.`,
+		Long: `Show what a run printed last, the plan of a study, the requirements and options of
+an environment, or the commands and metrics of a workload.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			name := args[0]
@@ -184,10 +184,13 @@ environment, or the commands and metrics of a workload.`,
 				if err != nil {
 					return err
 				}
-				return showRun(app, directory, asJSON, verify)
+				return showRun(app, directory, asJSON, verify, all)
 			}
 			if verify {
 				return badInput("--verify needs a run, and %s is not one", name)
+			}
+			if all {
+				return badInput("--all needs a run, and %s is not one", name)
 			}
 			if _, ok := environment.Lookup(name); ok {
 				return showEnvironment(command.Context(), app, name, asJSON)
@@ -220,6 +223,7 @@ environment, or the commands and metrics of a workload.`,
 			return badInput("there is no run, study, environment or workload %q%s (`tare ls` lists them)", name, near)
 		},
 	}
+	command.Flags().BoolVar(&all, "all", false, "of a run, show every metric, not only the primary ones and costs per operation")
 	command.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	command.Flags().BoolVar(&verify, "verify", false, "run: verify the checksum of every file")
 	return command

@@ -218,3 +218,22 @@ func TestARunOfAnotherUserIsReadAndNotWrittenTo(t *testing.T) {
 		t.Errorf("through sudo by its owner: %v", err)
 	}
 }
+
+func TestShowPrintsWhatTheRunPrintedLast(t *testing.T) {
+	home := t.TempDir()
+	directory := reportedRun(t, home)
+	printed := func(args ...string) string {
+		var out bytes.Buffer
+		root := newRootCommand(&App{Home: home, Stdout: &out, Stderr: &out})
+		root.SetArgs(args)
+		if err := root.Execute(); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return out.String()
+	}
+	for _, all := range [][]string{nil, {"--all"}} {
+		if shown, text := printed(append([]string{"show", directory}, all...)...), printed(append([]string{"report", directory, "--format", "text", "--out", "-"}, all...)...); shown != text {
+			t.Errorf("%v: show prints\n%s\nthe report has\n%s", all, shown, text)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 	"tare/internal/verdict"
 )
 
-func showRun(app *App, directory string, asJSON, verify bool) error {
+func showRun(app *App, directory string, asJSON, verify, all bool) error {
 	in, err := openReport(app, directory)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func showRun(app *App, directory string, asJSON, verify bool) error {
 			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.AtLoads(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
 		})
 	}
-	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, true))
+	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, all))
 }
 
 func verifyRun(app *App, directory string) error {

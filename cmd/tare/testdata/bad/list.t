@@ -24,6 +24,9 @@ Command lines of tare ls, show, rm, workload and published.
   $ tare show --verify native
   tare: --verify needs a run, and native is not one
   [2]
+  $ tare show --all native
+  tare: --all needs a run, and native is not one
+  [2]
   $ tare show ""
   tare: argument 1 is empty; usage: tare show NAME [flags]
   [2]
