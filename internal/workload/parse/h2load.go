@@ -23,6 +23,10 @@ func h2loadSettings(stdout []byte, _ map[string]string) map[string]string {
 // their connection. A client that lost it begins no more requests, which h2load calls failed
 // too, unless none was begun. It takes rates from counted requests, if there are any. h2load's own
 // rate is of all that were done.
+//
+// Where the server closes the connection after an answer, as HTTP/1.1 without keep-alive
+// does, h2load's total has the bytes of the last connections alone, and its rate with it,
+// while headers and data are those of all.
 func h2loadRates(r *reading, p *report) {
 	f := r.fields
 	failed := f["_failed"]
@@ -31,6 +35,9 @@ func h2loadRates(r *reading, p *report) {
 	}
 	r.failed(failed, f["requests"]+failed)
 	f["seconds"] /= 1e6
+	if all := f["_headers"] + f["_data"]; f["bytes"] < f["_data"] {
+		f["bytes"], f["bytes_per_second"] = all, all/f["seconds"]
+	}
 	if f["_done"] > 0 {
 		f["requests_per_second"] *= f["requests"] / f["_done"]
 	}

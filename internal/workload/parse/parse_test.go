@@ -108,6 +108,8 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 		{"h2load", "one-request.txt", "seconds", 0.000727},
 		{"h2load", "slow-answer.txt", "latency_avg", 2.16e6},
 		{"h2load", "one-second.txt", "bytes_per_second", 6.29 * 1048576},
+		{"h2load", "closed-connections.txt", "bytes", 18444 + 193980}, // its total is 11935
+		{"h2load", "closed-connections.txt", "bytes_per_second", (18444 + 193980) / .050055},
 		{"wrk", "two-threads.txt", "requests", 152859},
 		{"wrk", "two-threads.txt", "bytes_per_second", 24.86 * 1048576},
 		{"sysbench-cpu", "five-seconds.txt", "events_per_second", 1952.87},
