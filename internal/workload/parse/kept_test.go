@@ -104,6 +104,17 @@ func TestOutputsAsTheyAreKeptAreRead(t *testing.T) {
 	}
 }
 
+// Of a slow machine a sample of sysbench's threads may have one event a thread.
+func TestFewEventsOfSysbenchsThreadsAreRead(t *testing.T) {
+	file := strings.NewReplacer("Number of threads: 1", "Number of threads: 4", "events:              1", "events:              4", "Threads started!\n",
+		"Threads started!\n\nLatency histogram (values are in milliseconds)\n       value  ------------- distribution ------------- count\n     549.521 |**************************************** 4\n \n").
+		Replace(string(keptFile(t, "sysbench-mutex-as-threads/mutex.txt")))
+	all, err := imported("sysbench-threads", []byte(file))
+	if err != nil || all[0]["events"] != 4 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
 func TestWhatIsNoResultIsRefusedWithItsLineAndAWayOut(t *testing.T) {
 	file := func(name string) []byte { return keptFile(t, name) }
 	changed := func(name, old, new string) []byte { return []byte(strings.ReplaceAll(string(file(name)), old, new)) }
