@@ -232,10 +232,11 @@ func TestAGuestGoesWithAKilledTare(t *testing.T) {
 	h.clean(t)
 }
 
-// waitFor polls for something that nobody tells of.
+// waitFor polls for something that nobody tells of. An emulated guest beside the other tests
+// has taken more than a minute to start.
 func waitFor(t *testing.T, what string, happened func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !happened(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}
