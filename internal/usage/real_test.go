@@ -182,7 +182,7 @@ func TestCPUTimeInACgroupIsCounted(t *testing.T) {
 		want := u.act(t)
 		usage := s.Stop()
 		between(t, "processor time of "+what, usage.CPU(), want-betweenReadings, want+betweenReadings)
-		between(t, "user time of "+what, usage.CPUUser, 0.1, want+betweenReadings)
+		between(t, "user time of "+what, usage.CPUUser, want/5, want+betweenReadings) // an emulated guest takes more in its kernel
 		if usage.NetSent.Missing == "" {
 			t.Error("network bytes are a number although nothing could count them")
 		}
