@@ -95,27 +95,30 @@ func (r *Roots) Keep(k *Kept, root string) {
 // putBack makes a root what it was: what an instance has changed is removed, and copied from
 // the image again.
 func (k *Kept) putBack(root string) error {
+	below, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer below.Close()
 	again := copying{links: map[[2]uint64]string{}, leaf: isLeaf}
-	if err := k.directory(&again, root, ""); err != nil {
+	if err := k.directory(&again, below, ""); err != nil {
 		return err
 	}
 	if err := HostNames(root); err != nil {
 		return err
 	}
-	var err error
 	k.of, err = stamps(root)
 	return err
 }
 
-func (k *Kept) directory(again *copying, root, below string) error {
-	path := filepath.Join(root, below)
-	entries, err := os.ReadDir(path)
+func (k *Kept) directory(again *copying, root *os.Root, below string) error {
+	entries, err := os.ReadDir(filepath.Join(root.Name(), below))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		inner := filepath.Join(below, e.Name())
-		now, err := stampOf(filepath.Join(root, inner))
+		now, err := stampOf(filepath.Join(root.Name(), inner))
 		if err != nil {
 			return err
 		}
@@ -125,13 +128,13 @@ func (k *Kept) directory(again *copying, root, below string) error {
 		case same && e.IsDir(): // of the files in it, some may have changed
 			err = k.directory(again, root, inner)
 		case now != was:
-			err = os.RemoveAll(filepath.Join(root, inner))
+			err = root.RemoveAll(inner)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return k.complete(again, root, below)
+	return k.complete(again, root.Name(), below)
 }
 
 // complete copies what is missing of a directory, and sets what else the image says of it.
