@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -36,7 +35,7 @@ type Kept struct {
 	of           map[string]stamp // every file, by its path below the root
 }
 
-// stamp is what changes with every change of a file: no program can set the time of the
+// stamp is what changes with every change of a file: no system call sets the time of the
 // last change of an inode.
 type stamp struct {
 	device, inode uint64
@@ -148,26 +147,12 @@ func (k *Kept) complete(again *copying, root, below string) error {
 		return err
 	}
 	if !again.leaf(below, info) {
-		entries, err := os.ReadDir(from)
-		if err != nil {
-			return err
-		}
 		there, err := os.ReadDir(to)
 		if err != nil {
 			return err
 		}
-		names := lists.Map(there, os.DirEntry.Name)
-		for _, e := range entries {
-			inner, next := filepath.Join(below, e.Name()), again.file
-			if slices.Contains(names, e.Name()) {
-				continue
-			}
-			if e.IsDir() {
-				next = again.directory
-			}
-			if err := next(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), inner); err != nil {
-				return err
-			}
+		if err := again.contents(from, to, below, lists.Map(there, os.DirEntry.Name)); err != nil {
+			return err
 		}
 	}
 	if now, err := stampOf(to); err != nil || now == k.of[below] {

@@ -159,21 +159,32 @@ func (c *copying) directory(from, to, below string) error {
 		return err
 	}
 	if !c.leaf(below, info) {
-		entries, err := os.ReadDir(from)
-		if err != nil {
+		if err := c.contents(from, to, below, nil); err != nil {
 			return err
-		}
-		for _, e := range entries {
-			inner, next := filepath.Join(below, e.Name()), c.file
-			if e.IsDir() {
-				next = c.directory
-			}
-			if err := next(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), inner); err != nil {
-				return err
-			}
 		}
 	}
 	return copyMetadata(from, to, info) // last: filling a directory changes its time
+}
+
+// contents copies what is in a directory, but for the names that are there.
+func (c *copying) contents(from, to, below string, there []string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		inner, next := filepath.Join(below, e.Name()), c.file
+		if slices.Contains(there, e.Name()) {
+			continue
+		}
+		if e.IsDir() {
+			next = c.directory
+		}
+		if err := next(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), inner); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *copying) file(from, to, _ string) error {
