@@ -19,8 +19,7 @@ and its claims and scores recomputed from the published numbers, with those that
 not hold and by how much. Claims that do not hold do not change the exit status.`,
 		Example: `  tare published
   tare published karna-2021 --claims`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listPublished(app, asJSON)

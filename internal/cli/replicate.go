@@ -37,9 +37,6 @@ report is replication.html in the directory of the first run.`,
   tare replicate heino-2025 --time 2h
   tare replicate karna-2021 karna-2021-small-20261121-014500`,
 		Args: cobra.MinimumNArgs(1),
-		ValidArgsFunction: func(command *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-			return cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp)(command, args, word)
-		},
 		RunE: func(command *cobra.Command, args []string) error {
 			source, err := published.Builtin(args[0])
 			if err != nil {

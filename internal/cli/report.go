@@ -93,11 +93,8 @@ bytes.`,
 	flags.StringSliceVar(&formats, "format", []string{"html"}, "`formats`, separated by commas: "+strings.Join(report.Names(), ", "))
 	flags.StringVarP(&out, "out", "o", "", "`file` to write, - for stdout; for several formats and for exports, the directory of the files (default: in the run directory, exports below export)")
 	flags.StringVar(&profile, "score", "", "add the score sheet of this `profile`, a built-in name or a file")
-	_ = command.RegisterFlagCompletionFunc("score", completeProfile)
 	flags.StringVar(&against, "against", "", "add the ratios that this published `study` printed (tare published lists the studies)")
-	_ = command.RegisterFlagCompletionFunc("against", cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&drawn, "figures", "", "draw the figures of this published `study` from the run: in its order and with its numbers, in html, svg and pdf")
-	_ = command.RegisterFlagCompletionFunc("figures", cobra.FixedCompletions(published.Names(), cobra.ShellCompDirectiveNoFileComp))
 	flags.BoolVar(&all, "all", false, "text: show every metric, not only the primary ones and costs per operation")
 	_ = command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(report.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return command

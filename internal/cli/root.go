@@ -131,6 +131,7 @@ Get started:
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newSaveCommand(app), newRemoveCommand(app), newCleanCommand(app), newVersionCommand(app), newHostCommand(app),
 	)
 	refuseUnknown(root)
+	addCompletions(app, root, "")
 	prepare(app, root)
 	setHelp(app, root)
 	return root

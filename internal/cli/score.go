@@ -72,7 +72,6 @@ the format.`,
 	flags.StringVar(&format, "format", "text", "`format`: "+strings.Join(report.ScoreNames(), ", "))
 	flags.StringVarP(&out, "out", "o", "-", "`file` to write, - for stdout")
 	flags.BoolVar(&asJSON, "json", false, "print as JSON")
-	_ = command.RegisterFlagCompletionFunc("profile", completeProfile)
 	_ = command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(report.ScoreNames(), cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
@@ -101,9 +100,4 @@ func findProfile(name string) (*score.Profile, error) {
 		return nil, badInput("%w", err)
 	}
 	return p, nil
-}
-
-// completeProfile completes built-in profiles and files.
-func completeProfile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return score.Names(), cobra.ShellCompDirectiveDefault
 }

@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"tare/internal/base/lists"
+	"tare/internal/base/strictyaml"
+	"tare/internal/base/visible"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/linux/beneath"
@@ -45,11 +49,26 @@ func Find(home, pathOrName string) (string, error) {
 	if !plain {
 		return "", &InputError{fmt.Errorf("there is no run %s: no directory has that name; `tare ls` lists the runs", pathOrName)}
 	}
-	reason := fmt.Sprintf("there is no run %s: neither a directory of that name nor %s exists; `tare ls` lists the runs", pathOrName, named)
+	reason := fmt.Sprintf("there is no run %s: neither a directory of that name nor %s exists; %s`tare ls` lists the runs", pathOrName, named, nearest(home, pathOrName))
 	if elsewhere := RootsRuns(home); elsewhere != "" {
 		reason += "; " + elsewhere
 	}
 	return "", &InputError{errors.New(reason)}
+}
+
+// nearest asks whether a run with a similar name is meant; "" where there is none.
+func nearest(home, name string) string {
+	entries, _ := os.ReadDir(Runs(home))
+	for _, e := range entries {
+		// Names end with a time, so that what is typed is often the beginning of one.
+		if found, _ := strings.CutPrefix(e.Name(), name); found != e.Name() {
+			name = e.Name()
+		}
+	}
+	if n := strictyaml.Nearest(name, lists.Map(entries, fs.DirEntry.Name)); n != "" {
+		return fmt.Sprintf("did you mean %s? ", visible.Line(n))
+	}
+	return ""
 }
 
 // Name returns what a user can type for a run: its name below the home, or else
@@ -72,7 +91,7 @@ func Remove(home, name string) error {
 		return &InputError{err}
 	}
 	if _, err := os.Lstat(directory); errors.Is(err, fs.ErrNotExist) {
-		return &InputError{fmt.Errorf("there is no run %s: %s does not exist; `tare ls runs` lists them", name, directory)}
+		return &InputError{fmt.Errorf("there is no run %s: %s does not exist; %s`tare ls runs` lists them", name, directory, nearest(home, name))}
 	}
 	if rundir.NeverStarted(directory) {
 		return beneath.RemoveAll(directory)

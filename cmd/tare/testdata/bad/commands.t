@@ -107,3 +107,28 @@ Homes
   $ tare --home open workload check syscalls
   tare: every user may write to $PWD/open: another user could redirect what tare writes, removes and kills; take that permission away (chmod o-w), or name another directory with --home
   [2]
+
+The shell completes names of environments and, of a study, what it has:
+
+  $ tare __complete explain --study quick redis --to '' 2>/dev/null
+  native
+  docker
+  gvisor
+  vm
+  :32
+  $ tare __complete run quick --only native,d 2>/dev/null
+  native,docker
+  native,gvisor
+  native,vm
+  native,startup	Start and stop of an instance
+  native,sysbench-cpu	Prime numbers (sysbench cpu)
+  native,sysbench-memory	Memory throughput (sysbench memory)
+  native,syscalls	System-call loop (dd, one byte at a time)
+  native,fio-randread	Small random disk accesses (fio)
+  native,fio-randwrite	Small random disk accesses (fio)
+  native,redis	Redis under redis-benchmark
+  native,nginx	Static pages (nginx under wrk)
+  :32
+  $ tare __complete run karna-2021 --scale '' 2>/dev/null
+  small
+  :32
