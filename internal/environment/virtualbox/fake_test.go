@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,45 +49,51 @@ func (c client) must(t *testing.T, words ...string) string {
 }
 
 func TestWhatVBoxManageRefusesIsSaidInItsWordsWithItsCode(t *testing.T) {
-	needs.Root(t) // a running VM is a guest in namespaces of its own
-	_, c := fake(t)
-	c.must(t, "createvm", "--name", "bare", "--register")
-	c.must(t, "clonevm", "template", "--name", "running", "--register")
-	c.must(t, "startvm", "running", "--type", "headless")
+	const details = "VBoxManage: error: Details: code %s, component MachineWrap, interface IMachine, callee nsISupports\n" +
+		"VBoxManage: error: Context: \"FindMachine(Bstr(VMNameOrUuid).raw(), machine.asOutParam())\" at line 2611 of file VBoxManageInfo.cpp\n"
 	for _, r := range []struct {
-		words, text, code string
+		text, code string
 	}{
-		{"showvminfo nobody --machinereadable", "Could not find a registered machine named 'nobody'", notFound},
-		{"startvm nobody --type headless", "Could not find a registered machine named 'nobody'", notFound},
-		{"startvm running --type headless", "The machine 'running' is already locked by a session (or being locked or unlocked)", badState},
-		{"modifyvm running --cpus 2", "The machine 'running' is already locked for a session (or being unlocked)", badState},
-		{"clonevm running --name copy --register", "is already locked for a session", badState},
-		{"unregistervm running --delete", "Cannot unregister the machine 'running' while it is locked", badState},
-		{"snapshot running restore fresh", "is already locked for a session", badState},
-		{"snapshot template restore stale", "Could not find a snapshot named 'stale'", notFound},
-		{"snapshot bare restore fresh", "This machine does not have any snapshots", notFound},
-		{"clonevm template --snapshot stale --name copy --register", "Could not find a snapshot named 'stale'", notFound},
-		{"clonevm template --options link --name copy --register", "Linked clone can only be created from a snapshot", ""},
-		{"clonevm template --name running --register", "already exists", "VBOX_E_FILE_ERROR"},
-		{"modifyvm template --memory 2", "Invalid RAM size: 2 MB (must be in range [4, 2097152] MB)", "NS_ERROR_INVALID_ARG"},
-		{"modifyvm template --cpus 65", "Invalid virtual CPU count: 65 (must be in range [1, 64])", "NS_ERROR_INVALID_ARG"},
-		{"modifyvm template --colour red", "Unknown option: --colour", ""},
-		{"controlvm template poweroff", "Machine 'template' is not currently running", ""},
-		{"dance", "Invalid command 'dance'", ""},
+		{"Could not find a registered machine named 'nobody'", "VBOX_E_OBJECT_NOT_FOUND (0x80bb0001)"},
+		{"The machine 'running' is already locked by a session (or being locked or unlocked)", "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)"},
+		{"Invalid RAM size: 2 MB (must be in range [4, 2097152] MB)", "NS_ERROR_INVALID_ARG (0x80070057)"},
+		{"Machine 'template' is not currently running.", ""},
+		{"Invalid command 'dance'", ""},
 	} {
-		_, err := c.run(t.Context(), strings.Fields(r.words)...)
-		var refused *refusal
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), r.text) || refused.exit != "exit status 1" {
-			t.Errorf("%s: %v", r.words, err)
-		} else if r.code != "" && refused.code != r.code {
-			t.Errorf("%s: code %q", r.words, refused.code)
+		output := "VBoxManage: error: " + r.text + "\n"
+		if r.code != "" {
+			output += fmt.Sprintf(details, r.code)
 		}
-		if strings.Contains(err.Error(), "Context:") {
-			t.Errorf("it quotes the source's lines: %v", err)
+		code, _, _ := strings.Cut(r.code, " ")
+		said := "VBoxManage showvminfo vm: " + r.text
+		if code != "" {
+			said += ", " + code
+		}
+		err := explain([]string{"showvminfo", "vm"}, "exit status 1", output)
+		if err.Error() != said+" (exit status 1)" || err.code != code {
+			t.Errorf("code %q: %v", err.code, err)
+		}
+		if off(err) != strings.Contains(r.text, "not currently running") {
+			t.Errorf("whether the VM is off: %v", err)
 		}
 	}
-	if _, err := c.run(t.Context(), "controlvm", "template", "poweroff"); !off(err) {
-		t.Errorf("a VM that is off: %v", err)
+}
+
+func TestARefusalOfTheProgramHasItsCommandAndStatus(t *testing.T) {
+	needs.Root(t) // a running VM is a guest in namespaces of its own
+	_, c := fake(t)
+	c.must(t, "clonevm", "template", "--name", "running", "--register")
+	c.must(t, "startvm", "running", "--type", "headless")
+	for words, code := range map[string]string{
+		"showvminfo nobody --machinereadable": notFound, "snapshot template restore stale": notFound,
+		"startvm running --type headless": badState, "modifyvm running --cpus 2": badState,
+		"modifyvm template --colour red": "", "controlvm template poweroff": "",
+	} {
+		_, err := c.run(t.Context(), strings.Fields(words)...)
+		var refused *refusal
+		if !errors.As(err, &refused) || refused.exit != "exit status 1" || refused.code != code || !strings.HasPrefix(err.Error(), "VBoxManage "+words+": ") {
+			t.Errorf("%s: %v", words, err)
+		}
 	}
 	c.must(t, "controlvm", "running", "poweroff")
 	if _, err := c.run(t.Context(), "unregistervm", "running", "--delete"); !refused(err, badState) {

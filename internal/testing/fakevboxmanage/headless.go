@@ -20,59 +20,51 @@ import (
 
 // launch starts the process of a VM. As with VirtualBox's daemon, it is not a child
 // of tare, and it outlives VBoxManage.
-func (b *box) launch(v *machine) (pid int, err error) {
+func (b *box) launch(v *machine) error {
 	self, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	statusR, statusW, err := os.Pipe()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer statusR.Close()
-	s := v.Settings
 	cmd := exec.Command(self)
-	cmd.Args = append([]string{"/usr/lib/virtualbox/VBoxHeadless", "--comment", v.Name, "--startvm", v.UUID, "--vrde", "config"}, s.Forwards...)
-	cmd.Env = append(os.Environ(), "VBOX_USER_HOME="+b.folder, "DISK="+b.disk(v), "CPUS="+strconv.Itoa(s.CPUs), "MEMORY="+strconv.Itoa(s.Memory))
+	cmd.Args = []string{"/usr/lib/virtualbox/VBoxHeadless", "--comment", v.Name, "--startvm", v.UUID, "--vrde", "config"}
+	cmd.Env = append(os.Environ(), "VBOX_USER_HOME="+b.folder)
 	cmd.ExtraFiles = []*os.File{statusW}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		statusW.Close()
-		return 0, err
-	}
+	err = cmd.Start()
 	statusW.Close()
-	line, err := bufio.NewReader(statusR).ReadString('\n')
-	if strings.TrimSpace(line) != "running" {
-		cmd.Process.Kill()
-		cmd.Wait()
-		return 0, fmt.Errorf("The virtual machine '%s' has terminated unexpectedly during startup: %s (%v)", v.Name, line, err)
+	if err != nil {
+		return err
 	}
-	pid = cmd.Process.Pid
-	return pid, cmd.Process.Release()
+	if line, err := bufio.NewReader(statusR).ReadString('\n'); line != "running\n" {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return fmt.Errorf("The virtual machine '%s' has terminated unexpectedly during startup: %s (%v)", v.Name, line, err)
+	}
+	v.PID = cmd.Process.Pid
+	return cmd.Process.Release()
 }
 
 // headless is the process of a VM: threads with the names of VirtualBox's emulation
 // threads, and the fake guest.
-func headless(words []string) {
+func headless(folder, uuid string) {
 	runtime.LockOSThread()
 	status := os.NewFile(3, "status")
 	unix.CloseOnExec(3)
-	fail := func(err error) {
-		fmt.Fprintln(status, err)
-		os.Exit(1)
+	b := read(folder)
+	v, err := b.find(uuid)
+	if err != nil {
+		panic(err) // what launched it has found it
 	}
-	folder := os.Getenv("VBOX_USER_HOME")
-	g := sshguest.Guest{Keys: sshguest.Keys(filepath.Join(folder, "keys")), Folder: os.Getenv("DISK")}
+	g := sshguest.Guest{Keys: sshguest.Keys(filepath.Join(folder, "keys")), Folder: b.disk(v)}
 	g.Images, _ = filepath.EvalSymlinks(filepath.Join(folder, "images")) // of the template, if it has images
-	mib, _ := strconv.ParseInt(os.Getenv("MEMORY"), 10, 64)
+	mib, _ := strconv.ParseInt(v.Settings.Values["memory"], 10, 64)
 	g.Place = sshguest.Memory(mib << 20)
-	var forwards []string
-	for _, word := range words {
-		if strings.Count(word, ",") == 5 {
-			forwards = append(forwards, word)
-		}
-	}
-	for _, rule := range forwards {
+	for _, rule := range v.Settings.Forwards {
 		parts := strings.Split(rule, ",")
 		l, err := net.Listen("tcp4", net.JoinHostPort(parts[2], parts[3]))
 		if err != nil {
@@ -80,12 +72,12 @@ func headless(words []string) {
 		}
 		file, err := l.(*net.TCPListener).File()
 		if err != nil {
-			fail(err)
+			panic(err)
 		}
 		l.Close()
 		g.Forwarded = append(g.Forwarded, file)
 	}
-	cpus, _ := strconv.Atoi(os.Getenv("CPUS"))
+	cpus, _ := strconv.Atoi(v.Settings.Values["cpus"])
 	for n := range cpus {
 		go func() {
 			runtime.LockOSThread()

@@ -1,23 +1,27 @@
 // Command fakevboxmanage is a test double of VirtualBox's VBoxManage: the commands
-// that tare uses, with VirtualBox's error messages (from its sources and from users'
-// reports). Its VMs are files in the directory of this program. A running VM is a
-// process named VBoxHeadless with a fake guest.
+// that tare uses, and of its refusals those that tare acts on. Its VMs are files in the
+// directory of this program. A running VM is a process named VBoxHeadless with a fake
+// guest.
 //
 // Unknown commands and options are errors.
 package main
 
 import (
+	"cmp"
+	"crypto/rand"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"tare/internal/testing/sshguest"
 )
-
-const version = "7.0.20r163906"
 
 func main() {
 	sshguest.RunIfAsked()
@@ -29,12 +33,12 @@ func main() {
 		}
 		folder = filepath.Dir(self)
 	}
-	if filepath.Base(os.Args[0]) == "VBoxHeadless" {
-		headless(os.Args[1:])
+	switch {
+	case filepath.Base(os.Args[0]) == "VBoxHeadless":
+		headless(folder, os.Args[slices.Index(os.Args, "--startvm")+1])
 		return
-	}
-	if len(os.Args) == 2 && os.Args[1] == "--version" {
-		fmt.Println(version)
+	case slices.Equal(os.Args[1:], []string{"--version"}):
+		fmt.Println("7.0.20r163906")
 		return
 	}
 	b := open(folder)
@@ -47,286 +51,216 @@ func main() {
 }
 
 // refusal is the error output of VBoxManage.
-type refusal struct{ text, code, context string }
+type refusal struct{ text, code string }
 
 func (r refusal) Error() string {
 	text := "VBoxManage: error: " + r.text + "\n"
 	if r.code != "" {
 		text += "VBoxManage: error: Details: code " + r.code + ", component MachineWrap, interface IMachine, callee nsISupports\n"
-		text += "VBoxManage: error: Context: \"" + r.context + "\" at line 1 of file VBoxManage.cpp\n"
 	}
 	return text
 }
 
 const (
 	objectNotFound = "VBOX_E_OBJECT_NOT_FOUND (0x80bb0001)"
-	vmState        = "VBOX_E_INVALID_VM_STATE (0x80bb0002)"
 	objectState    = "VBOX_E_INVALID_OBJECT_STATE (0x80bb0007)"
-	fileError      = "VBOX_E_FILE_ERROR (0x80bb0004)"
-	invalidArg     = "NS_ERROR_INVALID_ARG (0x80070057)"
 )
 
+// command is one of VBoxManage: what it does with a VM, whose name is the first of its
+// words, and with the others. options are the names of its options and those given.
+type command struct {
+	values, switches []string
+	run              func(b *box, v *machine, words []string, options map[string]string) error
+}
+
+// noMachine are the commands that are not about a VM that there is.
+var noMachine = []string{"list", "createvm"}
+
+var commands = map[string]command{
+	"list":         {run: (*box).list},
+	"createvm":     {values: []string{"name"}, switches: []string{"register"}, run: (*box).create},
+	"showvminfo":   {switches: []string{"machinereadable"}, run: (*box).show},
+	"clonevm":      {values: []string{"name", "snapshot", "options", "basefolder"}, switches: []string{"register"}, run: (*box).clone},
+	"modifyvm":     {values: []string{"cpus", "memory", "ioapic", "nic1", "hostonlyadapter1", "bridgeadapter1", "natpf1"}, run: (*box).modify},
+	"snapshot":     {run: (*box).snapshot},
+	"startvm":      {values: []string{"type"}, run: (*box).start},
+	"controlvm":    {run: (*box).control},
+	"unregistervm": {switches: []string{"delete"}, run: (*box).unregister},
+	"setextradata": {run: (*box).setExtra},
+	"getextradata": {run: func(_ *box, v *machine, words []string, _ map[string]string) error {
+		return printValue(v.Extra[words[0]])
+	}},
+	// "guestproperty get VM PROPERTY": tare asks for the address alone.
+	"guestproperty": {run: func(_ *box, v *machine, _ []string, _ map[string]string) error {
+		return printValue(v.Address)
+	}},
+}
+
 func (b *box) do(words []string) error {
-	if len(words) == 0 {
-		return refusal{text: "Missing command"}
-	}
-	commands := map[string]func([]string) error{
-		"list": b.list, "showvminfo": b.show, "createvm": b.create, "clonevm": b.clone, "modifyvm": b.modify,
-		"startvm": b.start, "controlvm": b.control, "unregistervm": b.unregister, "snapshot": b.snapshot,
-		"setextradata": b.setExtra, "getextradata": b.getExtra, "guestproperty": b.property,
-	}
-	command, known := commands[words[0]]
+	name := words[0]
+	c, known := commands[name]
 	if !known {
-		return refusal{text: "Invalid command '" + words[0] + "'"}
+		return refusal{text: "Invalid command '" + name + "'"}
 	}
-	return command(words[1:])
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	for _, option := range c.values {
+		flags.String(option, "", "")
+	}
+	for _, option := range c.switches {
+		flags.Bool(option, false, "")
+	}
+	if err := flags.Parse(words[1:]); err != nil {
+		return refusal{text: err.Error()}
+	}
+	options := map[string]string{}
+	flags.Visit(func(f *pflag.Flag) { options[f.Name] = f.Value.String() })
+	words = flags.Args()
+	if name == "guestproperty" {
+		words = words[1:]
+	}
+	if slices.Contains(noMachine, name) {
+		return c.run(b, nil, words, options)
+	}
+	if len(words) == 0 {
+		return refusal{text: "Missing VM name"}
+	}
+	v, err := b.find(words[0])
+	if err != nil {
+		return err
+	}
+	return c.run(b, v, words[1:], options)
 }
 
-// flags splits words into arguments and known flags with their values ("--name x" or
-// "--name=x"); a known flag with a trailing "!" has no value.
-func flags(words []string, known ...string) (plain []string, values map[string]string, err error) {
-	values = map[string]string{}
-	for n := 0; n < len(words); n++ {
-		if !strings.HasPrefix(words[n], "--") {
-			plain = append(plain, words[n])
-			continue
-		}
-		flag, value, whole := strings.Cut(words[n], "=")
-		switch {
-		case slices.Contains(known, flag+"!"):
-			values[flag] = "yes"
-		case !slices.Contains(known, flag):
-			return nil, nil, refusal{text: "Unknown option: " + words[n]}
-		case whole:
-			values[flag] = value
-		case n+1 == len(words):
-			return nil, nil, refusal{text: "Option '" + flag + "' requires a value"}
-		default:
-			n++
-			values[flag] = words[n]
-		}
-	}
-	return plain, values, nil
-}
-
-func (b *box) list(words []string) error {
-	if !slices.Equal(words, []string{"vms"}) {
-		return refusal{text: "Unknown subcommand: '" + strings.Join(words, " ") + "'"}
-	}
-	for _, v := range b.State.VMs {
+func (b *box) list(*machine, []string, map[string]string) error {
+	for _, v := range b.State {
 		fmt.Printf("%q {%s}\n", v.Name, v.UUID)
 	}
 	return nil
 }
 
-func (b *box) show(words []string) error {
-	plain, values, err := flags(words, "--machinereadable!")
-	if err != nil || len(plain) != 1 || values["--machinereadable"] == "" {
-		return refusal{text: "Invalid parameters"}
+func (b *box) create(_ *machine, _ []string, options map[string]string) error {
+	b.add(options["name"], settings{Values: map[string]string{"cpus": "1", "memory": "1024", "nic1": "nat"}})
+	return nil
+}
+
+func (b *box) show(v *machine, _ []string, _ map[string]string) error {
+	fmt.Printf("name=%q\nUUID=%q\nVMState=%q\n", v.Name, v.UUID, v.condition())
+	for _, key := range slices.Sorted(maps.Keys(v.Settings.Values)) {
+		fmt.Printf("%s=%q\n", key, v.Settings.Values[key])
 	}
-	v, err := b.find(plain[0])
-	if err != nil {
-		return err
-	}
-	fmt.Printf("name=%q\ngroups=\"/\"\nostype=\"Debian (64-bit)\"\nUUID=%q\nCfgFile=%q\nhardwareuuid=%q\nmemory=%d\nvram=16\ncpuexecutioncap=100\ncpus=%d\nioapic=%q\nVMState=%q\nVMStateChangeTime=\"2026-01-01T00:00:00.000000000\"\nnic1=%q\n",
-		v.Name, v.UUID, filepath.Join(b.folder, v.Name, v.Name+".vbox"), v.UUID, v.Settings.Memory, v.Settings.CPUs, v.Settings.IOAPIC, b.condition(v), v.Settings.NIC)
 	for n, rule := range v.Settings.Forwards {
 		fmt.Printf("Forwarding(%d)=%q\n", n, rule)
 	}
-	for n, s := range v.Snapshots {
-		suffix := strings.Repeat("-1", n)
-		fmt.Printf("SnapshotName%s=%q\nSnapshotUUID%s=%q\n", suffix, s.Name, suffix, s.UUID)
-		if n == len(v.Snapshots)-1 {
-			fmt.Printf("CurrentSnapshotName=%q\nCurrentSnapshotUUID=%q\nCurrentSnapshotNode=\"SnapshotName%s\"\n", s.Name, s.UUID, suffix)
-		}
+	if len(v.Snapshots) > 0 {
+		fmt.Printf("CurrentSnapshotUUID=%q\n", v.Snapshots[len(v.Snapshots)-1].UUID)
 	}
 	return nil
 }
 
-func (b *box) create(words []string) error {
-	_, values, err := flags(words, "--name", "--register!")
-	if err != nil {
-		return err
-	}
-	_, err = b.add(values["--name"])
-	return err
-}
-
-func (b *box) clone(words []string) error {
-	plain, values, err := flags(words, "--name", "--snapshot", "--options", "--register!", "--basefolder", "--mode")
-	if err != nil {
-		return err
-	}
-	if len(plain) != 1 {
-		return refusal{text: "Missing VM name"}
-	}
-	from, err := b.find(plain[0])
-	if err != nil {
-		return err
-	}
+func (b *box) clone(from *machine, _ []string, options map[string]string) error {
 	source := from.Settings
-	if name := values["--snapshot"]; name != "" {
+	if name := options["snapshot"]; name != "" {
 		s, err := from.find(name)
 		if err != nil {
 			return err
 		}
 		source = s.Settings
-	} else if values["--options"] == "link" {
-		return refusal{"Linked clone can only be created from a snapshot", "E_INVALIDARG (0x80070057)", "CloneTo(trgMachine, mode, ComSafeArrayAsInParam(options), progress.asOutParam())"}
-	} else if b.condition(from) == "running" {
-		// VirtualBox cannot clone the current state of a running VM.
-		return refusal{fmt.Sprintf("The machine '%s' is already locked for a session (or being unlocked)", from.Name), objectState, "CloneTo(trgMachine, mode, ComSafeArrayAsInParam(options), progress.asOutParam())"}
+	} else if options["options"] == "link" {
+		return refusal{"Linked clone can only be created from a snapshot", "E_INVALIDARG (0x80070057)"}
+	} else if err := from.unlocked(); err != nil {
+		return err // VirtualBox cannot clone the current state of a running VM
 	}
-	made, err := b.add(values["--name"])
-	if err != nil {
-		return err
-	}
-	made.Settings = source
-	made.Settings.Forwards = slices.Clone(source.Forwards)
-	fmt.Fprint(os.Stderr, "0%...10%...20%...30%...40%...50%...60%...70%...80%...90%...100%\n")
-	fmt.Printf("Machine has been successfully cloned as %q\n", made.Name)
+	b.add(options["name"], source)
 	return nil
 }
 
-func (b *box) snapshot(words []string) error {
-	if len(words) < 2 {
-		return refusal{text: "Not enough parameters"}
-	}
-	v, err := b.find(words[0])
-	if err != nil {
+func (b *box) modify(v *machine, words []string, options map[string]string) error {
+	if err := v.unlocked(); err != nil {
 		return err
 	}
-	switch name := strings.Join(words[2:], " "); words[1] {
-	case "take":
-		v.Snapshots = append(v.Snapshots, snapshot{name, newUUID(), v.Settings})
-		return nil
-	case "restore", "restorecurrent":
-		if err := b.unlocked(v, "for a session (or being unlocked)", "LockMachine(pSession, LockType_Shared)"); err != nil {
-			return err
-		}
-		if len(v.Snapshots) == 0 {
-			return refusal{"This machine does not have any snapshots", objectNotFound, "FindSnapshot(Bstr(a->argv[2]).raw(), pSnapshot.asOutParam())"}
-		}
-		s := &v.Snapshots[len(v.Snapshots)-1]
-		if words[1] == "restore" {
-			if s, err = v.find(name); err != nil {
-				return err
-			}
-		}
-		fmt.Printf("Restoring snapshot '%s' (%s)\n", s.Name, s.UUID)
-		v.Settings = s.Settings
-		os.RemoveAll(b.disk(v))
-		return nil
+	rule, given := options["natpf1"] // "name,tcp,address,port,guest address,guest port"
+	delete(options, "natpf1")
+	maps.Copy(v.Settings.Values, options)
+	switch s := &v.Settings; {
+	case rule == "delete":
+		s.Forwards = slices.DeleteFunc(s.Forwards, func(r string) bool { return strings.HasPrefix(r, words[0]+",") })
+	case given:
+		s.Forwards = append(s.Forwards, rule)
 	}
-	return refusal{text: "Invalid parameter '" + words[1] + "'"}
+	return nil
 }
 
-func (b *box) start(words []string) error {
-	plain, values, err := flags(words, "--type")
-	if err != nil || len(plain) != 1 || values["--type"] != "headless" {
-		return refusal{text: "Invalid frontend type: '" + values["--type"] + "'"}
+func (b *box) snapshot(v *machine, words []string, _ map[string]string) error {
+	switch name := strings.Join(words[1:], " "); words[0] {
+	case "take":
+		v.Snapshots = append(v.Snapshots, snapshot{name, rand.Text(), v.Settings})
+		return nil
+	case "restore", "restorecurrent":
+		if err := v.unlocked(); err != nil {
+			return err
+		}
+		if words[0] == "restorecurrent" && len(v.Snapshots) > 0 {
+			name = v.Snapshots[len(v.Snapshots)-1].Name
+		}
+		s, err := v.find(name)
+		if err != nil {
+			return err
+		}
+		v.Settings = s.Settings
+		return os.RemoveAll(b.disk(v))
 	}
-	v, err := b.find(plain[0])
-	if err != nil {
+	return refusal{text: "Invalid parameter '" + words[0] + "'"}
+}
+
+func (b *box) start(v *machine, _ []string, options map[string]string) error {
+	if options["type"] != "headless" {
+		return refusal{text: "Invalid frontend type: '" + options["type"] + "'"}
+	}
+	if err := v.unlocked(); err != nil {
 		return err
 	}
-	if err := b.unlocked(v, "by a session (or being locked or unlocked)", "LaunchVMProcess(a->session, sessionType.raw(), ComSafeArrayAsInParam(aBstrEnv), progress.asOutParam())"); err != nil {
-		return err
-	}
-	fmt.Printf("Waiting for VM %q to power on...\n", v.Name)
-	if v.PID, err = b.launch(v); err != nil {
+	if err := b.launch(v); err != nil {
 		return refusal{text: err.Error()}
 	}
 	v.Ran = true
-	fmt.Printf("VM %q has been successfully started.\n", v.Name)
 	return nil
 }
 
-func (b *box) control(words []string) error {
-	if len(words) != 2 || words[1] != "poweroff" {
+func (b *box) control(v *machine, words []string, _ map[string]string) error {
+	if !slices.Equal(words, []string{"poweroff"}) {
 		return refusal{text: "Invalid parameter '" + strings.Join(words, " ") + "'"}
 	}
-	v, err := b.find(words[0])
-	if err != nil {
-		return err
-	}
-	if b.condition(v) != "running" {
+	if v.condition() != "running" {
 		return refusal{text: fmt.Sprintf("Machine '%s' is not currently running.", v.Name)}
 	}
-	fmt.Fprint(os.Stderr, "0%...10%...20%...30%...40%...50%...60%...70%...80%...90%...100%\n")
-	end(v.PID)
+	_ = syscall.Kill(v.PID, syscall.SIGKILL)
+	for alive(v.PID) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	// The session is closed some time after the machine is off.
 	v.PID, v.Ran, v.Locked = 0, false, time.Now().Add(400*time.Millisecond)
 	return nil
 }
 
-func (b *box) unregister(words []string) error {
-	plain, values, err := flags(words, "--delete!")
-	if err != nil || len(plain) != 1 {
-		return refusal{text: "Invalid parameters"}
-	}
-	v, err := b.find(plain[0])
-	if err != nil {
+func (b *box) unregister(v *machine, _ []string, _ map[string]string) error {
+	if err := v.unlocked(); err != nil {
 		return err
 	}
-	if b.locked(v) {
-		return refusal{fmt.Sprintf("Cannot unregister the machine '%s' while it is locked", v.Name), objectState, "Unregister(CleanupMode_DetachAllReturnHardDisksOnly, ComSafeArrayAsOutParam(aMedia))"}
-	}
-	if values["--delete"] != "" {
-		os.RemoveAll(b.disk(v))
-	}
-	b.State.VMs = slices.DeleteFunc(b.State.VMs, func(w *machine) bool { return w == v })
-	return nil
+	b.State = slices.DeleteFunc(b.State, func(w *machine) bool { return w == v })
+	return os.RemoveAll(b.disk(v))
 }
 
-func (b *box) setExtra(words []string) error {
-	if len(words) < 2 || len(words) > 3 {
-		return refusal{text: "Invalid number of parameters"}
-	}
-	v, err := b.find(words[0])
-	if err != nil {
-		return err
-	}
-	if len(words) == 2 {
-		delete(v.Extra, words[1])
-	} else {
-		v.Extra[words[1]] = words[2]
+func (b *box) setExtra(v *machine, words []string, _ map[string]string) error {
+	if delete(v.Extra, words[0]); len(words) == 2 {
+		v.Extra[words[0]] = words[1]
 	}
 	return nil
 }
 
-func (b *box) getExtra(words []string) error {
-	if len(words) != 2 {
-		return refusal{text: "Invalid number of parameters"}
+func printValue(value string) error {
+	if value != "" {
+		value = "Value: " + value
 	}
-	v, err := b.find(words[0])
-	if err != nil {
-		return err
-	}
-	printValue(v.Extra[words[1]])
+	fmt.Println(cmp.Or(value, "No value set!"))
 	return nil
-}
-
-func (b *box) property(words []string) error {
-	if len(words) != 3 || words[0] != "get" {
-		return refusal{text: "Unknown subcommand: '" + strings.Join(words, " ") + "'"}
-	}
-	v, err := b.find(words[1])
-	if err != nil {
-		return err
-	}
-	if words[2] == "/VirtualBox/GuestInfo/Net/0/V4/IP" && b.condition(v) == "running" {
-		printValue(v.Address)
-	} else {
-		printValue("")
-	}
-	return nil
-}
-
-func printValue(value string) {
-	if value == "" {
-		fmt.Println("No value set!")
-		return
-	}
-	fmt.Println("Value: " + value)
 }
