@@ -65,3 +65,35 @@ func TestAnotherMetricIsPrimaryWhereNoOutputHasThatOfTheTool(t *testing.T) {
 		}
 	}
 }
+
+// importOf is the import of files in one environment.
+func importOf(t *testing.T, single Single) (*Result, error) {
+	t.Helper()
+	single.Environment, single.Margin, single.Fresh = "native", "2%", "unknown"
+	request, err := single.Request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request.Import(Options{Directory: filepath.Join(t.TempDir(), "run"), Now: time.Unix(0, 0)})
+}
+
+func TestAnImportSaysWhatItLeftOut(t *testing.T) {
+	several := kept + "sysbench-several/"
+	for _, c := range []struct{ tool, file, note, failed string }{
+		{"sysbench-fileio", "prepare-run-cleanup.txt", "2 other outputs left out: sysbench cleanup, sysbench prepare", ""},
+		{"sysbench-memory", "tests.txt", "4 other outputs left out: sysbench mutex, sysbench-cpu, sysbench-threads", ""},
+		{"sysbench-oltp", "tests.txt", "", "it has no result of sysbench-oltp, only of sysbench mutex, sysbench-cpu, sysbench-memory, sysbench-threads"},
+	} {
+		result, err := importOf(t, Single{Tool: c.tool, Paths: []string{several + c.file}})
+		switch {
+		case c.failed != "":
+			if err == nil || !strings.Contains(err.Error(), c.failed) {
+				t.Errorf("%s of %s: %v, want %q", c.tool, c.file, err, c.failed)
+			}
+		case err != nil:
+			t.Errorf("%s of %s: %v", c.tool, c.file, err)
+		case result.Results != 1 || !strings.Contains(strings.Join(result.Notes, "; "), c.note):
+			t.Errorf("%s of %s: %+v, want %q", c.tool, c.file, result, c.note)
+		}
+	}
+}

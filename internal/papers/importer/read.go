@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tare/internal/base/bounded"
+	"tare/internal/base/quantity"
 	"tare/internal/rundir"
 	"tare/internal/workload/parse"
 )
@@ -25,6 +26,7 @@ type content struct {
 	data    []byte
 	sum     string
 	results []result
+	others  []string // what its pieces are that are no results of the tool
 
 	// Of a table: the workload, the results of each cell, and the values of each metric so far.
 	of  string
@@ -84,6 +86,9 @@ func (r *Request) readAll() ([]*content, error) {
 		all = append(all, contents...)
 	}
 	for _, c := range all {
+		if len(c.others) > 0 {
+			r.notes = append(r.notes, fmt.Sprintf("%s: %s left out: %s", c.Path, quantity.Counted(len(c.others), "other output", "other outputs"), distinct(c.others)))
+		}
 		for n, r := range c.results {
 			if r.failed != "" {
 				bad = append(bad, fmt.Sprintf("%s:%d: result %d: %s", c.Path, r.line, n+1, r.failed))
@@ -136,13 +141,32 @@ func (b *Batch) read(f File) (*content, error) {
 			line += bytes.Count(data[at:at+i], []byte("\n"))
 			at += i
 		}
-		one := b.result(output)
-		one.line += line
-		c.results = append(c.results, one)
+		if other := b.other(output); other != "" {
+			c.others = append(c.others, other)
+		} else {
+			one := b.result(output)
+			one.line += line
+			c.results = append(c.results, one)
+		}
 		line += bytes.Count(output, []byte("\n"))
 		at += len(output)
 	}
+	if len(c.results) == 0 {
+		c.results = []result{{line: 1, failed: fmt.Sprintf("it has no result of %s, only of %s", b.Pack.Parser.Name, distinct(c.others))}}
+	}
 	return c, nil
+}
+
+// other names what a piece of a file is in place of a result.
+func (b *Batch) other(output []byte) string {
+	if p, ok := parse.Lookup(b.Pack.Parser.Name); ok && b.Begins == nil {
+		return p.Other(output)
+	}
+	return ""
+}
+
+func distinct(names []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
 }
 
 func (b *Batch) split(data []byte) ([][]byte, error) {

@@ -43,12 +43,10 @@ func codeOf(name string) code {
 		return code{then: sysbenchPercentile, histograms: sysbenchHistograms, settings: sysbenchModes}
 	case "sysbench-oltp":
 		return code{then: sysbenchFailures, histograms: sysbenchHistograms, settings: sysbenchQueries, series: sysbenchSeries}
-	case "sysbench-cpu":
+	case "sysbench-cpu", "sysbench-threads":
 		return code{then: sysbenchPercentile, histograms: sysbenchHistograms}
 	case "sysbench-memory":
 		return code{then: sysbenchMemory, histograms: sysbenchHistograms}
-	case "sysbench-threads":
-		return code{then: sysbenchThreads, histograms: sysbenchHistograms}
 	case "vegeta-csv":
 		return code{read: readVegeta}
 	case "wrk":

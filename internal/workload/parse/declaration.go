@@ -29,6 +29,7 @@ type declaration struct {
 	Split         splitting         `yaml:"split"`
 	Settings      settings          `yaml:"settings"`
 	SettingsAt    map[string]string `yaml:"settings_at"` // paths in a JSON document
+	Kinds         kinds             `yaml:"kinds"`
 	Report        report            `yaml:"report"`
 }
 
@@ -97,6 +98,12 @@ func declared(name string) *declaration {
 
 func (d *declaration) parser(name string, c code) Parser {
 	p := Parser{Name: name, About: d.About, Versions: d.Versions, Fields: d.Fields, Distributions: d.Distributions, ID: c.id, Primary: d.Primary, Describes: d.Describes}
+	p.Other = func(piece []byte) string {
+		if kind := d.kindOf(piece); kind != name {
+			return kind
+		}
+		return ""
+	}
 	steps := []func(*reading){c.read}
 	if c.read == nil {
 		steps = []func(*reading){d.Report.read, func(r *reading) {

@@ -104,14 +104,46 @@ func TestOutputsAsTheyAreKeptAreRead(t *testing.T) {
 	}
 }
 
-// Of a slow machine a sample of sysbench's threads may have one event a thread.
+// Of a slow machine a sample of sysbench's threads may have one event a thread. A run of tare
+// is of threads; of a file it is not known, and mutex prints the same.
 func TestFewEventsOfSysbenchsThreadsAreRead(t *testing.T) {
-	file := strings.NewReplacer("Number of threads: 1", "Number of threads: 4", "events:              1", "events:              4", "Threads started!\n",
-		"Threads started!\n\nLatency histogram (values are in milliseconds)\n       value  ------------- distribution ------------- count\n     549.521 |**************************************** 4\n \n").
-		Replace(string(keptFile(t, "sysbench-mutex-as-threads/mutex.txt")))
-	all, err := imported("sysbench-threads", []byte(file))
-	if err != nil || all[0]["events"] != 4 {
-		t.Errorf("%v, %v", all, err)
+	p, _ := Lookup("sysbench-threads")
+	file := keptFile(t, "sysbench-mutex-as-threads/mutex.txt")
+	if fields, err := p.Parse(file); err != nil || fields["events"] != 1 {
+		t.Errorf("%v, %v", fields, err)
+	}
+	if other := p.Other(file); other != "sysbench mutex" {
+		t.Errorf("in a file it is %q", other)
+	}
+}
+
+// Outputs of sysbench 1.0.20, one behind another.
+func TestOtherOutputsOfAFileAreNamed(t *testing.T) {
+	for _, c := range []struct{ parser, file, want string }{
+		{"sysbench-fileio", "prepare-run-cleanup", "sysbench prepare, , sysbench cleanup"},
+		{"sysbench-cpu", "tests", ", sysbench-memory, sysbench-threads, sysbench mutex, sysbench mutex"},
+		{"sysbench-memory", "tests", "sysbench-cpu, , sysbench-threads, sysbench mutex, sysbench mutex"},
+		{"sysbench-threads", "tests", "sysbench-cpu, sysbench-memory, , sysbench mutex, sysbench mutex"},
+	} {
+		p, _ := Lookup(c.parser)
+		pieces, err := p.Split(keptFile(t, "sysbench-several/"+c.file+".txt"))
+		var others []string
+		for _, piece := range pieces {
+			other := p.Other(piece)
+			others = append(others, other)
+			if _, err := p.Parse(piece); other == "" && err != nil {
+				t.Errorf("%s of %s: %v", c.parser, c.file, err)
+			}
+		}
+		if got := strings.Join(others, ", "); err != nil || got != c.want {
+			t.Errorf("%s of %s: %q, %v; want %q", c.parser, c.file, got, err, c.want)
+		}
+	}
+	p, _ := Lookup("sysbench-fileio")
+	for _, text := range []string{"sysbench 1.0.20\n\nCreating files for the test...\nFATAL: Failed to create file!\n", "sysbench 1.0.20\n\nThreads started!\n"} {
+		if other := p.Other([]byte(text)); other != "" {
+			t.Errorf("%q is left out as %s", text, other)
+		}
 	}
 }
 
@@ -133,7 +165,7 @@ func TestWhatIsNoResultIsRefusedWithItsLineAndAWayOut(t *testing.T) {
 		"memtier's table":               {"memtier", file("memtier-text/memtier.txt"), 6, "--json-out-file=FILE"},
 		"clients that were aborted":     {"pgbench", file("pgbench-clients-aborted/pgbench.txt"), 0, "1003 of 2000"},
 		"pgbench's own words about it":  {"pgbench", append(file("pgbench-14/reconnect.txt"), "pgbench: error: Run was aborted; the above results are incomplete.\n"...), 14, "Run was aborted"},
-		"sysbench's mutex":              {"sysbench-threads", file("sysbench-mutex-as-threads/mutex.txt"), 0, "mutex"},
+		"sysbench 1.1":                  {"sysbench-cpu", []byte("sysbench 1.1.0-2ca9e3f (using bundled LuaJIT 2.1.0-beta3)\n"), 1, "run 1.0, or import with a pack of your own"},
 		"a line between others":         {"sysbench-cpu", file("line-number/log.txt")[bytes.LastIndex(file("line-number/log.txt"), []byte("sysbench 1.0")):], 33, `"real\t0m10.013s" is no line that tare knows`},
 		"a run without its beginning":   {"sysbench-cpu", append(file("lines-before/ssh.txt")[400:], file("lines-before/ssh.txt")...), 2, "precedes the first run"},
 		"a failure before the first":    {"sysbench-cpu", append([]byte("sysbench: error while loading shared libraries: libaio.so.1\n"), file("lines-before/ssh.txt")...), 1, "error while loading"},

@@ -41,6 +41,9 @@ type Parser struct {
 	// block sizes, a version. Results are comparable only if these agree. It never
 	// fails, since Parse judges the output; nil if the tool prints none.
 	Settings func(stdout []byte) map[string]string
+	// Other names what a piece of a split file is, where it is certainly none of this tool's
+	// results: another test, a preparation. It is "" for all else.
+	Other func(piece []byte) string
 	// ID returns the tool's identifier of the test, which client and server share;
 	// nil if it prints none.
 	ID func(stdout []byte) string

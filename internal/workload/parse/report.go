@@ -72,6 +72,7 @@ func (p *report) read(r *reading) {
 		r.wholeLines()
 	}
 	all := p.lines(r)
+	failing.If(p.refuses(all[0])) // another version begins otherwise
 	if p.First != nil && !p.First.match(all[0]) {
 		fail("the first line %q is not that of %s", clip(all[0]), p.Of)
 	}

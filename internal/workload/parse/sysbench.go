@@ -94,14 +94,3 @@ func sysbenchMemory(r *reading, p *report) {
 		r.need(p.Of, r.lines, "transferred", "throughput")
 	}
 }
-
-// sysbenchThreads refuses what is certainly not of the test threads, whose runs end by time
-// or after many events. A sample of a slow machine has few, but it has the histogram, which
-// tare asks for.
-func sysbenchThreads(r *reading, p *report) {
-	sysbenchPercentile(r, p)
-	asked := slices.Contains(r.lines, "Latency histogram (values are in milliseconds)")
-	if r.fields["events"] == r.fields["_threads"] && r.fields["total_time"] < 1 && !asked {
-		fail("one event a thread in less than a second is what sysbench's mutex prints: its figure is total_time, and no parser reads it")
-	}
-}
