@@ -23,8 +23,10 @@ type Import struct {
 	// Machine is a description by the user.
 	Machine string `json:"machine,omitempty"`
 	// Manifest is the path of the manifest below the run directory.
-	Manifest string         `json:"manifest,omitempty"`
-	Files    []ImportedFile `json:"files"`
+	Manifest string `json:"manifest,omitempty"`
+	// Unsure says of which workloads runs may have been interrupted, and why.
+	Unsure []string       `json:"unsure,omitempty"`
+	Files  []ImportedFile `json:"files"`
 }
 
 // The orders of an import.

@@ -74,6 +74,17 @@ func (r *Request) build(contents []*content, had []rundir.Trial) (*built, error)
 	return b, nil
 }
 
+// unsure says of which workloads runs may have been interrupted, and why.
+func (b *built) unsure() (all []string) {
+	for _, c := range b.contents {
+		text := fmt.Sprintf("%s: was a run interrupted? The outputs do not tell: %s", c.batch.Workload, c.unsure)
+		if c.unsure != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
 // inOrder sorts by time and place, and keeps the order of those that have neither.
 func inOrder(contents []*content) []*content {
 	sorted := slices.Clone(contents)

@@ -97,3 +97,18 @@ func TestAnImportSaysWhatItLeftOut(t *testing.T) {
 		}
 	}
 }
+
+func TestAnImportKeepsThatARunMayHaveBeenInterrupted(t *testing.T) {
+	result, err := importOf(t, Single{Tool: "stress-ng", Paths: []string{kept + "interrupted/stress-ng-no-timeout.txt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := rundir.Open(result.Directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "stress-ng: was a run interrupted? The outputs do not tell: without --timeout"
+	if unsure := run.Manifest.Import.Unsure; len(unsure) != 1 || !strings.HasPrefix(unsure[0], want) {
+		t.Errorf("the run has %q, want %q", unsure, want)
+	}
+}

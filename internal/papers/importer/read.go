@@ -27,6 +27,7 @@ type content struct {
 	sum     string
 	results []result
 	others  []string // what its pieces are that are no results of the tool
+	unsure  string   // why its runs may have been interrupted
 
 	// Of a table: the workload, the results of each cell, and the values of each metric so far.
 	of  string
@@ -134,6 +135,9 @@ func (b *Batch) read(f File) (*content, error) {
 	if err != nil {
 		c.results = []result{{line: lineOf(err, 1), failed: "the file cannot be split into results: " + err.Error()}}
 		return c, nil
+	}
+	if p, ok := parse.Lookup(b.Pack.Parser.Name); ok {
+		c.unsure = p.Unsure(data)
 	}
 	at, line := 0, 1
 	for _, output := range outputs {

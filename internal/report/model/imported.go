@@ -64,6 +64,9 @@ func (v *Report) Imported() []Fact {
 	facts := []Fact{{"imported", fmt.Sprintf("%s from %s: tare did not produce them and did not observe the machine",
 		quantity.Counted(len(v.Trials), "result", "results"), quantity.Counted(m.Sources(), "file", "files")), false}}
 	facts = append(facts, Fact{"order", v.orderInWords(m), false})
+	for _, text := range m.Unsure {
+		facts = append(facts, Fact{"unsure", text, false})
+	}
 	for _, name := range v.unmet(m) {
 		facts = append(facts, Fact{"not met", name, false})
 	}

@@ -30,6 +30,7 @@ type declaration struct {
 	Settings      settings          `yaml:"settings"`
 	SettingsAt    map[string]string `yaml:"settings_at"` // paths in a JSON document
 	Kinds         kinds             `yaml:"kinds"`
+	Unsure        doubt             `yaml:"unsure"`
 	Report        report            `yaml:"report"`
 }
 
@@ -97,7 +98,7 @@ func declared(name string) *declaration {
 }
 
 func (d *declaration) parser(name string, c code) Parser {
-	p := Parser{Name: name, About: d.About, Versions: d.Versions, Fields: d.Fields, Distributions: d.Distributions, ID: c.id, Primary: d.Primary, Describes: d.Describes}
+	p := Parser{Name: name, About: d.About, Versions: d.Versions, Fields: d.Fields, Distributions: d.Distributions, ID: c.id, Primary: d.Primary, Describes: d.Describes, Unsure: d.Unsure.of}
 	p.Other = func(piece []byte) string {
 		if kind := d.kindOf(piece); kind != name {
 			return kind

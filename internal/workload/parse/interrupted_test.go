@@ -44,6 +44,39 @@ func TestRunsThatReachTheirLimitAreRead(t *testing.T) {
 	}
 }
 
+// What an interrupted run prints like a complete one is said to be so, unless a line tells.
+func TestWhatMayBeOfAnInterruptedRunIsSaid(t *testing.T) {
+	file := func(name string) string { return string(keptFile(t, name)) }
+	completed := strings.NewReplacer("Completed 3000 requests\n", "", "Completed 6000 requests\n", "").Replace(file("interrupted/ab.txt"))
+	for name, c := range map[string]struct {
+		parser, text string
+		want         string // "": it tells
+	}{
+		"k6":                             {"k6", file("k6-handle-summary/summary.json"), "how long the run was to take"},
+		"dd":                             {"dd", file("../dd/native.txt"), "after SIGINT"},
+		"JMeter":                         {"jmeter", file("../jmeter/wordpress.txt"), "how long the test was to take"},
+		"ab without its standard error":  {"ab", completed, "2>&1"},
+		"ab with it":                     {"ab", file("interrupted/ab-finished.txt"), ""},
+		"ab -q":                          {"ab", file("../ab/docker-quiet.txt"), ""},
+		"stress-ng without --timeout":    {"stress-ng", file("interrupted/stress-ng-no-timeout.txt"), "-v prints how many"},
+		"stress-ng with it":              {"stress-ng", strings.Replace(file("interrupted/stress-ng-no-timeout.txt"), "defaulting to a 86400 second (1 day, 0.00 secs)", "setting to a 1 second", 1), ""},
+		"stress-ng -v":                   {"stress-ng", file("interrupted/stress-ng-ops-done.txt"), ""},
+		"clients without standard error": {"pgbench", file("pgbench-14/pg14.txt"), "some of its clients were aborted"},
+		"clients with it":                {"pgbench", "starting vacuum...end.\n" + file("pgbench-14/pg14.txt"), ""},
+		"one client":                     {"pgbench", strings.Replace(file("pgbench-14/pg14.txt"), "clients: 4", "clients: 1", 1), ""},
+		"a number of transactions":       {"pgbench", file("../pgbench/select-transactions.txt"), ""},
+		"sysbench, which prints nothing": {"sysbench-cpu", file("../sysbench-cpu/native.txt"), ""},
+	} {
+		if all, err := imported(c.parser, []byte(c.text)); err != nil || len(all) != 1 {
+			t.Errorf("%s: %v, %v", name, all, err)
+		}
+		p, _ := Lookup(c.parser)
+		if got := p.Unsure([]byte(c.text)); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // Results are kept in Markdown too, each in a block, with text between them.
 func TestABlockOfMarkdownEndsAResult(t *testing.T) {
 	one := "```bash\n" + strings.TrimSuffix(string(keptFile(t, "options/pgbench-P.txt")), "\n") + "\n```\n\n**Again**, *error* and 3.5 times\n"

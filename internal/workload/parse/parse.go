@@ -44,6 +44,9 @@ type Parser struct {
 	// Other names what a piece of a split file is, where it is certainly none of this tool's
 	// results: another test, a preparation. It is "" for all else.
 	Other func(piece []byte) string
+	// Unsure says why the runs of a file that Parse accepts may have been interrupted; "" if
+	// they would tell.
+	Unsure func(file []byte) string
 	// ID returns the tool's identifier of the test, which client and server share;
 	// nil if it prints none.
 	ID func(stdout []byte) string
