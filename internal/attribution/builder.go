@@ -75,7 +75,7 @@ func (b *builder) build(from, to study.Environment) error {
 func sameInside(a, b study.Environment) bool {
 	one, _ := json.Marshal(a.Inside)
 	two, _ := json.Marshal(b.Inside)
-	return string(one) == string(two)
+	return string(one) == string(two) && a.OneMachine == b.OneMachine
 }
 
 // switchOptions adds the changes of options within the draft's kind.
@@ -217,11 +217,11 @@ func (b *builder) place(to study.Environment) {
 		}
 		return "on this machine"
 	}
-	inside, host := to.Inside, to.Host
-	otherSystem := inside != nil && b.at.Inside != nil && inside.Name == b.at.Inside.Name
+	inside, one, host := to.Inside, to.OneMachine, to.Host
+	otherSystem := inside != nil && b.at.Inside != nil && inside.Name == b.at.Inside.Name && one == b.at.OneMachine
 	before, after := where(b.at.Environment), where(to)
 	p := Part{Key: b.unique("place"), Name: "place " + after, About: before + " → " + after, Switched: before + " → " + after, Group: placeGroup, Needs: slices.Clone(b.before)}
-	b.add(change{Part: p, apply: func(d *draft) { d.Inside, d.Host = inside, host }})
+	b.add(change{Part: p, apply: func(d *draft) { d.Inside, d.OneMachine, d.Host = inside, one, host }})
 	b.before = []string{p.Key}
 	if otherSystem {
 		b.note("%s: this is one step; for its parts add an environment with the one's suite and the other's kernel to the study", after)

@@ -40,6 +40,9 @@ type Request struct {
 	// Node that the instance runs on, one of Placed.Nodes; "" leaves it to the
 	// environment. Only for environments that are Placed.
 	Node string
+	// Beside names the instances that this one shares a machine with: those of the same
+	// environment and name, where that is inside another one and shares its machines.
+	Beside string
 }
 
 // Placed is an environment whose instances can run on several machines, such as the
@@ -76,6 +79,10 @@ type Network interface {
 
 // HostOnly is a Network by which programs on the host alone reach the instances.
 type HostOnly interface{ HostOnly() }
+
+// Enclosed is a Network by which instances reach each other, and programs on the host none
+// of them.
+type Enclosed interface{ Enclosed() }
 
 // Emulated reports whether a label is that of software emulation, of a guest or of the
 // machine that it is in.
@@ -192,6 +199,9 @@ type Details struct {
 	// EffectiveLimits are those that neither a process inside nor a cgroup outside shows,
 	// such as a VMM's throttling. They count like those of a cgroup. nil: there are none.
 	EffectiveLimits func(ctx context.Context, l Limits) ([]EffectiveLimit, error) `json:"-"`
+	// Machine names the machine that the instance shares with others, whose Footprint all of
+	// them have; "": its Footprint is its own.
+	Machine string
 	// Given are the limits of an instance inside another one that also has some: each is
 	// checked separately. nil: it is in none.
 	Given func(l Limits) []Given `json:"-"`

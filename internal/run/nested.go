@@ -28,7 +28,7 @@ func (e *execution) checkInside(ctx context.Context, p study.Environment) (envir
 	}
 	nesting := nested.Nesting{
 		Outer: p.Inside.Name, Environment: outer, Limits: p.Inside.Limits, System: p.Inside.System, Name: p.Name, Kind: p.Kind, Options: p.Options,
-		Shares: nested.Shares(p.Options), Owner: e.owner,
+		Shares: nested.Shares(p.Options), OneMachine: p.OneMachine, Owner: e.owner,
 		Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 	}
 	if registration, _ := environment.Lookup(p.Kind); registration.Needs != nil {

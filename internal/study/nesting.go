@@ -79,9 +79,13 @@ func resolveNesting(s section, environments []Environment, hosts map[string]Host
 	systems := map[string]image.System{}
 	for _, p := range s.Pairs() {
 		if node, given := p.Value.Get("inside"); given {
-			var outer string
-			node.Decode(&outer)
-			at[p.Key], inside[p.Key] = node, outer
+			outer, one, valid := readInside(node)
+			if valid {
+				at[p.Key], inside[p.Key] = node, outer
+			}
+			if keeps(environments, p.Key) {
+				environments[indexOf(environments, p.Key)].OneMachine = one
+			}
 		}
 		if node, given := p.Value.Get("system"); given {
 			systems[p.Key] = resolveSystem(node, p, directory)
@@ -111,6 +115,23 @@ func resolveNesting(s section, environments []Environment, hosts map[string]Host
 		o.System = systems[name]
 		environments[i].Inside = &o
 	}
+}
+
+// readInside reads the environment that another one is inside, and whether the instances of
+// a workload share a machine there. What is not valid was reported.
+func readInside(at strictyaml.Node) (outer string, one, valid bool) {
+	if !at.IsMapping() {
+		at.Decode(&outer)
+		return outer, false, true
+	}
+	var form struct {
+		One string `yaml:"one"`
+	}
+	at.Decode(&form)
+	if form.One == "" {
+		at.Problemf("inside: to have all instances of a workload in one machine, write {one: NAME}")
+	}
+	return form.One, true, form.One != ""
 }
 
 // resolveSystem reads the system of the machine that an environment is inside.

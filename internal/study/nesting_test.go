@@ -38,6 +38,28 @@ workloads: [{use: startup}]
 	}
 }
 
+func TestTheInstancesOfACopyShareAMachine(t *testing.T) {
+	text := `
+study: nested
+limits: {memory: 1GiB}
+environments:
+  native: {}
+  vm: {kind: qemu, limits: {memory: 2GiB}}
+  together: {kind: docker, inside: {one: vm}}
+  each: {kind: docker, inside: vm}
+workloads: [{use: redis, place: {server: apart, driver: apart}, instances: 3}]
+`
+	plan, err := resolveText(t, text, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, each := plan.Environment("together"), plan.Environment("each")
+	check(t, "the outer one and how it is told", []any{one.Inside.Name, one.OneMachine, one.KindAndHost(), each.OneMachine},
+		[]any{"vm", true, "docker inside one vm", false})
+	level := plan.Workloads[0].Levels[0]
+	check(t, "the memory of three copies with two instances each", []any{plan.memoryOf("together", level), plan.memoryOf("each", level)}, []any{6 * quantity.GiB, 12 * quantity.GiB})
+}
+
 func TestTheMachineThatAnEnvironmentIsInsideHasASystem(t *testing.T) {
 	directory := t.TempDir()
 	if err := os.WriteFile(filepath.Join(directory, "bzImage"), nil, 0o600); err != nil {
@@ -106,6 +128,9 @@ workloads: [{use: redis, place: {server: {apart: [h2]}, driver: {host: client}}}
 func TestInvalidNestingAndPlacementAreReportedWithTheirPosition(t *testing.T) {
 	for name, c := range map[string]struct{ environments, place, want string }{
 		"an unknown outer one":     {"docker: {inside: vn}\n  vm: {kind: qemu}", "", `study.yaml:5:20: inside: unknown environment "vn"; did you mean "vm"?`},
+		"an unknown shared one":    {"docker: {inside: {one: vn}}\n  vm: {kind: qemu}", "", `study.yaml:5:20: inside: unknown environment "vn"; did you mean "vm"?`},
+		"nothing shared":           {"docker: {inside: {}}\n  vm: {kind: qemu}", "", "inside: to have all instances of a workload in one machine, write {one: NAME}"},
+		"another form":             {"docker: {inside: {all: vm}}\n  vm: {kind: qemu}", "", `unknown key "all"`},
 		"itself":                   {"docker: {inside: docker}", "", "docker is inside docker: this is a cycle"},
 		"a circle":                 {"a: {kind: qemu, inside: b}\n  b: {kind: qemu, inside: a}", "", "a is inside b is inside a: this is a cycle"},
 		"no machine":               {"docker: {inside: native}", "", "inside: the instances of native (kind native) cannot contain other environments; those of these kinds can: qemu"},

@@ -110,6 +110,9 @@ type Environment struct {
 	Limits  environment.Limits `json:"limits"`
 	// Inside is the environment in whose instances this one runs; nil for none.
 	Inside *Environment `json:"inside,omitempty"`
+	// OneMachine: the instances of a copy of a workload share one of the instances that this
+	// environment is Inside of; else each has one of its own.
+	OneMachine bool `json:"one_machine,omitempty"`
 	// System of its instances as machines; only of an environment that is Inside of
 	// another one.
 	System image.System `json:"system,omitzero"`

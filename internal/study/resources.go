@@ -208,13 +208,26 @@ func (p *Plan) together(w Workload, l Level) bool {
 // machine; 0 where they have none.
 func (p *Plan) memoryOf(name string, l Level) quantity.Bytes {
 	e := p.Environment(name)
+	one := e.OneMachine
 	if e.Inside != nil {
 		e = e.Inside
 	}
 	if e.Host != "" {
 		return 0
 	}
-	return e.Limits.Memory * quantity.Bytes(l.Shape.here())
+	count := l.Shape.here()
+	if one {
+		count = l.Shape.copies()
+	}
+	return e.Limits.Memory * quantity.Bytes(count)
+}
+
+// copies is how many there are, with those of neighbours.
+func (s Shape) copies() int {
+	if s.Neighbours != nil {
+		return s.Copies + s.Neighbours.copies()
+	}
+	return s.Copies
 }
 
 // here is how many instances there are on the environment's own host.

@@ -36,6 +36,8 @@ func TestBuiltInFilesAreValidByTheSchemas(t *testing.T) {
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nsecret: {A: {env: B}, C: {file: d, as: file, user: e}}\n", true)
 	valid(t, study, "study: x\nenvironments: {native: {}}\nworkloads: [{use: redis}]\nsecret: {A: {}}\n", false)
 	valid(t, study, "study: x\nenvironments: {vm: {kind: qemu}, docker: {inside: vm, system: {suite: trixie, kernel: stock}}}\nworkloads: [{use: redis}]\n", true)
+	valid(t, study, "study: x\nenvironments: {vm: {kind: qemu}, docker: {inside: {one: vm}}}\nworkloads: [{use: redis}]\n", true)
+	valid(t, study, "study: x\nenvironments: {vm: {kind: qemu}, docker: {inside: {}}}\nworkloads: [{use: redis}]\n", false)
 	valid(t, study, "study: x\nenvironments: {vm: {kind: qemu}, docker: {inside: vm, system: {}}}\nworkloads: [{use: redis}]\n", false)
 	for _, name := range Names() {
 		file, err := Load(name)

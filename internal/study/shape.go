@@ -154,6 +154,11 @@ func (s Shape) Meets() bool {
 	return len(s.Roles) > 0 || s.Neighbours != nil && s.Neighbours.Meets()
 }
 
+// MeetsHost says whether a role is on the host.
+func (s Shape) MeetsHost() bool {
+	return slices.ContainsFunc(s.Roles, func(r RoleShape) bool { return r.OnHost }) || s.Neighbours != nil && s.Neighbours.MeetsHost()
+}
+
 // MeetsHostOnly says whether nothing in it is reached by more than programs on the host.
 func (s Shape) MeetsHostOnly() bool {
 	inside := 0

@@ -25,6 +25,9 @@ func (e Environment) KindAndHost() string {
 // machines if the study sets one.
 func (e Environment) InsideOf() string {
 	words := "inside " + e.Inside.Name
+	if e.OneMachine {
+		words = "inside one " + e.Inside.Name
+	}
 	if system := e.Inside.System.String(); system != "" {
 		words += " with " + system
 	}

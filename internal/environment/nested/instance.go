@@ -29,10 +29,13 @@ type instance struct {
 
 func (i *instance) Agent() *agent.Client { return i.inner.Agent() }
 
-// Address is the machine's.
+// Address is the machine's, or that in the machine's own network.
 func (i *instance) Address() string {
-	if i.Shares {
+	switch {
+	case i.Shares:
 		return i.outer.Address()
+	case i.network != nil:
+		return i.inner.Address()
 	}
 	return ""
 }
@@ -84,7 +87,11 @@ func (i *instance) Details() environment.Details {
 	outer, facts := i.outer.Details(), i.facts()
 	maps.Copy(facts, outer.Facts)
 	maps.Copy(facts, i.inner.Details().Facts)
-	return environment.Details{Facts: facts, Exited: outer.Exited, Given: i.given}
+	d := environment.Details{Facts: facts, Exited: outer.Exited, Given: i.given}
+	if i.shared != nil {
+		d.Machine = i.name
+	}
+	return d
 }
 
 // Footprint is the whole machine's.
@@ -101,12 +108,10 @@ func (i *instance) Notes() []string {
 	return append(notes, i.inner.Notes()...)
 }
 
-// Stop powers the machine off, which ends everything in it.
+// Stop powers the machine off, which ends everything in it. In one that others share, it
+// ends the inner instance.
 func (i *instance) Stop(ctx context.Context) error {
-	i.once.Do(func() {
-		i.inner.Agent().Close()
-		i.ended = i.end(ctx)
-	})
+	i.once.Do(func() { i.ended = i.leave(ctx, i.inner) })
 	return i.ended
 }
 
@@ -126,6 +131,8 @@ type outerMachine struct {
 	session     *remote.Session
 	environment environment.Environment
 	phases      []environment.Phase // of open
+	shared      *sharedMachine      // that it is; nil where one instance has it
+	network     environment.Network // between the instances in it; nil for none
 }
 
 // open mounts the machine's disk, starts the services that the inner kind needs,

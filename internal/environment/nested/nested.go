@@ -38,6 +38,9 @@ type Nesting struct {
 	// Shares reports that the inner instance has no separate network, so that it
 	// is reached at the outer instance's address.
 	Shares bool
+	// OneMachine: instances that are to be beside each other (Request.Beside) share a
+	// machine, in which they are connected; else each has one of its own.
+	OneMachine bool
 
 	// Owner and Console are for the start that prepares the machine's disk.
 	Owner   *cleanup.Owner
@@ -46,16 +49,17 @@ type Nesting struct {
 
 // New makes the environment.
 func New(n Nesting) environment.Environment {
-	return &nested{Nesting: n, machines: map[string]*machine{}}
+	return &nested{Nesting: n, machines: map[string]*machine{}, shared: map[string]*sharedMachine{}}
 }
 
 type nested struct {
 	Nesting
 
 	mu       sync.Mutex
-	machines map[string]*machine // by the name of the image that runs inside
-	known    *known              // of the inner kind, once it ran in a machine; guarded by mu
-	system   string              // name of the machine's distribution and release; guarded by mu
+	machines map[string]*machine       // by the name of the image that runs inside
+	shared   map[string]*sharedMachine // by Request.Beside; guarded by mu
+	known    *known                    // of the inner kind, once it ran in a machine; guarded by mu
+	system   string                    // name of the machine's distribution and release; guarded by mu
 }
 
 // known is what only the inner environment knows.
@@ -71,11 +75,15 @@ type machine struct {
 }
 
 // NewNetwork connects the outer instances, where the inner ones share their addresses.
+// Inner ones that share a machine are connected in it.
 func (e *nested) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
-	if !e.Shares {
-		return nil, nil
+	switch {
+	case e.Shares:
+		return e.Environment.NewNetwork(ctx, o, name)
+	case e.OneMachine:
+		return &enclosed{name: name}, nil
 	}
-	return e.Environment.NewNetwork(ctx, o, name)
+	return nil, nil
 }
 
 // Label returns the outer environment's: on an emulated machine everything is
@@ -215,14 +223,41 @@ func (e *nested) prepareDisk(ctx context.Context, img *image.Image, m machine, d
 	return w.shutDown(ctx)
 }
 
-// Start boots a machine and starts the inner instance in it.
+// Start boots a machine, or takes the one of the instances beside it, and starts the inner
+// instance there.
 func (e *nested) Start(ctx context.Context, r environment.Request) (_ environment.Instance, err error) {
 	if err := e.Prepare(ctx, r.Image, nil); err != nil {
 		return nil, err
 	}
+	w, err := e.enter(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	i := &instance{outerMachine: w}
+	defer func() {
+		if err != nil {
+			_ = w.leave(context.WithoutCancel(ctx), nil)
+		}
+	}()
+	within := r
+	within.Network, within.Disks, within.Beside = w.network, nil, ""
+	// The machine has only the cores of its limits, under other numbers.
+	within.Limits.Cores = nil
+	if i.inner, err = w.environment.Start(ctx, within); err != nil {
+		return nil, fmt.Errorf("in %s: %w", e.Outer, err)
+	}
+	return i, e.learn(ctx, w.environment)
+}
+
+// boot boots a machine for a request.
+func (e *nested) boot(ctx context.Context, r environment.Request) (_ *outerMachine, err error) {
 	e.mu.Lock()
 	m := e.machines[r.Image.EngineName()]
 	e.mu.Unlock()
+	within, inside := r.Network.(*enclosed)
+	if inside {
+		r.Network = nil
+	}
 	outer, err := e.Environment.Start(ctx, environment.Request{
 		Name: r.Name, Owner: r.Owner, Image: m.image, Limits: e.Limits, Console: r.Console, Network: r.Network,
 		Disks: append(r.Disks, environment.Disk{Serial: serial, File: m.disk}),
@@ -231,23 +266,14 @@ func (e *nested) Start(ctx context.Context, r environment.Request) (_ environmen
 		return nil, err
 	}
 	w := &outerMachine{nested: e, outer: outer, name: r.Name}
-	i := &instance{outerMachine: w}
-	defer func() {
-		if err != nil {
-			_ = w.end(context.WithoutCancel(ctx))
-		}
-	}()
-	if err := w.open(ctx, r.Image, nil); err != nil {
+	if err = w.open(ctx, r.Image, nil); err == nil && inside {
+		err = w.connect(ctx, within)
+	}
+	if err != nil {
+		_ = w.end(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	within := r
-	within.Network, within.Disks = nil, nil
-	// The machine has only the cores of its limits, under other numbers.
-	within.Limits.Cores = nil
-	if i.inner, err = w.environment.Start(ctx, within); err != nil {
-		return nil, fmt.Errorf("in %s: %w", e.Outer, err)
-	}
-	return i, e.learn(ctx, w.environment)
+	return w, nil
 }
 
 // keep keeps what is known of the inner kind beside the disk, which a later run finds

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tare/internal/agent"
+	"tare/internal/base/crash"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	_ "tare/internal/environment/cloudhypervisor"
@@ -177,6 +178,67 @@ func TestWhatIsStartedInAMachineIsContainedThereAndItsCostIsTheWholeMachines(t *
 			}
 		})
 	}
+}
+
+// Two services of one application, as on one container host.
+func TestInstancesThatAreBesideEachOtherShareAMachineAndItsNetwork(t *testing.T) {
+	needs.Root(t)
+	testenv.NeedsAgent(t)
+	o := testenv.Owner(t, t.TempDir())
+	n := inMachine(t, o, "oci")
+	n.OneMachine = true
+	e := New(n)
+	if err := e.Prepare(t.Context(), tiny(t), func(line string) { t.Log(line) }); err != nil {
+		t.Fatal(err)
+	}
+	network, err := e.NewNetwork(t.Context(), o, "between")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [3]environment.Instance
+	crash.Each(len(all), len(all), func(k int) {
+		r := environment.Request{
+			Name: fmt.Sprintf("i%d", k), Owner: o, Image: tiny(t), Console: io.Discard, Network: network, Beside: "i0",
+			Limits: environment.Limits{CPUs: 1, Memory: 256 * quantity.MiB},
+		}
+		if k == 2 {
+			r.Beside = "i2"
+		}
+		i, err := e.Start(t.Context(), r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		all[k] = i
+		t.Cleanup(func() {
+			if err := i.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	if t.Failed() {
+		return
+	}
+	boot := func(i environment.Instance) string {
+		return testenv.Run(t, i, "tail -n 1 /proc/sys/kernel/random/boot_id")
+	}
+	if boot(all[0]) != boot(all[1]) || boot(all[0]) == boot(all[2]) {
+		t.Errorf("the machines are %s, %s, %s", boot(all[0]), boot(all[1]), boot(all[2]))
+	}
+	if a, b := all[0].Address(), all[1].Address(); a == "" || a == b {
+		t.Errorf("the addresses in one machine are %q and %q", a, b)
+	}
+	if m := all[0].Details().Machine; m != "i0" || all[1].Details().Machine != m || all[2].Details().Machine == m {
+		t.Errorf("they are metered in %q, %q and %q", m, all[1].Details().Machine, all[2].Details().Machine)
+	}
+	if path := network.Path(); !strings.HasSuffix(path, " on vm") {
+		t.Errorf("the path between them is %q", path)
+	}
+	t.Log(network.Path(), all[0].Address(), all[1].Address())
+	if err := all[0].Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	boot(all[1]) // it runs on
 }
 
 // The machine's processor is emulated with its virtualization, so that its KVM works.

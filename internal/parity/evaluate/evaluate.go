@@ -194,6 +194,9 @@ func (b *Book) side(at subject.Cell) parity.Side {
 	}
 	if e.Inside != nil {
 		s.Asked["inside"] = e.Inside.Name
+		if e.OneMachine {
+			s.Asked["inside"] = "one " + e.Inside.Name
+		}
 	}
 	if e.Host != "" {
 		s.Asked["host"] = e.Host

@@ -33,10 +33,7 @@ func startEvidence(ctx context.Context, traced, syscalls bool, measured []*insta
 		return c
 	}
 	var footprints []usage.Footprint
-	for _, i := range measured {
-		if !i.Tested() {
-			continue
-		}
+	for _, i := range instances.Metered(measured) {
 		f := i.Footprint()
 		if f.Elsewhere != nil {
 			e := probe.Without("the instance is on another machine, whose kernel is not watched from here")

@@ -47,11 +47,9 @@ var stolenElsewhere = usage.Absent("only the counters of this machine are read, 
 func newMeters(ctx context.Context, p *participant) *meters {
 	m, all := &meters{}, p.group.Copies
 	for n, roles := range all {
-		for _, i := range roles.Instances() {
-			if i.Tested() {
-				m.instances = append(m.instances, i)
-				m.copies = append(m.copies, map[bool]int{true: n + 1}[len(all) > 1])
-			}
+		for _, i := range instances.Metered(roles.Instances()) {
+			m.instances = append(m.instances, i)
+			m.copies = append(m.copies, map[bool]int{true: n + 1}[len(all) > 1])
 		}
 	}
 	here := usage.Boot()

@@ -198,7 +198,7 @@ func measureIdle(ctx context.Context, pack workload.Pack, level study.Level, gro
 	if err != nil || span == 0 {
 		return map[string]usage.Figure{}, err
 	}
-	measured := lists.Map(group.Measured(), func(i *instances.Instance) environment.Instance { return i.Instance })
+	measured := lists.Map(instances.Metered(group.Measured()), func(i *instances.Instance) environment.Instance { return i.Instance })
 	// Idle instances change little, and reading many of them takes long.
 	every := max(span/4, 100*time.Millisecond)
 	meters, _ := environment.Meters(measured, usage.Options{Every: every}, func(int) func(usage.Reading) { return nil })

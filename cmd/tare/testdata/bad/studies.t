@@ -140,6 +140,11 @@ Keys and names
   $ tare run bad.yaml
   tare: bad.yaml:6:20: inside: unknown environment "vm"; known: native
   [2]
+  $ sed 's/{network: host}/{inside: {on: vm}}/' good.yaml >bad.yaml
+  $ tare run bad.yaml
+  tare: bad.yaml:6:20: inside: to have all instances of a workload in one machine, write {one: NAME}
+  bad.yaml:6:21: unknown key "on"; did you mean "one"? (known: one)
+  [2]
   $ sed 's/{network: host}/{inside: docker}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:20: inside: docker is inside docker: this is a cycle

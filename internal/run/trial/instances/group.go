@@ -78,6 +78,20 @@ func (g *Group) Measured() (list []*Instance) {
 	return list
 }
 
+// Metered are the measured instances, of those that share a machine the first: what all of
+// them use is counted together.
+func Metered(measured []*Instance) (list []*Instance) {
+	seen := map[string]bool{}
+	for _, i := range measured {
+		machine := i.Details().Machine
+		if i.Tested() && !seen[machine] {
+			list = append(list, i)
+			seen[machine] = machine != ""
+		}
+	}
+	return list
+}
+
 // Loopback names the machine whose loopback an instance of the group shares, so that
 // its servers cannot listen where those of another such group do; "" for none. In a
 // network each instance has an address of its own.
@@ -132,7 +146,11 @@ func (g *Group) recordStart(single, meets bool) {
 		}
 	}
 	if g.Network != nil && meets {
-		g.facts.Notes = append(g.facts.Notes, "between its instances, and from the host: "+g.Network.Path())
+		between := "between its instances, and from the host: "
+		if _, is := g.Network.(environment.Enclosed); is {
+			between = "between its instances: "
+		}
+		g.facts.Notes = append(g.facts.Notes, between+g.Network.Path())
 	}
 }
 
@@ -170,6 +188,7 @@ type Instance struct {
 	mounts  []environment.Mount
 	own     bool   // it has the volumes of its service as directories of its own
 	host    string // of the study, that the workload puts it on; "" is the environment's
+	with    string // the first instance of its copy, where that has several; else ""
 	// address by which the others reach it, where hosts lie between them; ""
 	// where the network between the instances says it.
 	address  string

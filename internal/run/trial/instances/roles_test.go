@@ -1,12 +1,14 @@
 package instances
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 	"tare/internal/study"
 	"tare/internal/testing/fakeenv"
 )
@@ -26,6 +28,50 @@ type at struct {
 
 func (a at) Address() string              { return a.address }
 func (a at) Details() environment.Details { return environment.Details{} }
+
+// in is an instance in a machine that it shares with others.
+type in struct {
+	environment.Instance
+	machine string
+}
+
+func (i in) Details() environment.Details { return environment.Details{Machine: i.machine} }
+
+func TestAMachineThatInstancesShareIsMeteredOnce(t *testing.T) {
+	own, also, first, second, beside := &Instance{Instance: in{}}, &Instance{Instance: in{}}, &Instance{Instance: in{machine: "m"}}, &Instance{Instance: in{machine: "m"}}, &Instance{Instance: in{}, Beside: true}
+	if got := Metered([]*Instance{own, first, also, second, beside}); !slices.Equal(got, []*Instance{own, first, also}) {
+		t.Errorf("%d are metered", len(got))
+	}
+}
+
+// enclosed is a network that programs on the host do not reach.
+type enclosed struct{ environment.Environment }
+
+func (e enclosed) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
+	n, err := e.Environment.NewNetwork(ctx, o, name)
+	return enclosedNetwork{n}, err
+}
+
+type enclosedNetwork struct{ environment.Network }
+
+func (enclosedNetwork) Enclosed() {}
+
+func TestARoleOnTheHostIsNotReachedFromAnEnclosedNetwork(t *testing.T) {
+	p, _, fake := newPool(t, Config{})
+	p.Environments["a"] = enclosed{fake}
+	r := Request{Environment: "a", Shape: study.Shape{Copies: 1, Together: true, Joined: true, Roles: []study.RoleShape{{Name: "driver", OnHost: true, Count: 1}}}}
+	if _, err := p.Get(t.Context(), r); err == nil || !strings.Contains(err.Error(), "which programs on the host do not reach: use a network that shares the machine's") {
+		t.Error(err)
+	}
+	r.Shape.Roles[0].OnHost = false
+	g, err := p.Get(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts, _ := g.TakeFacts(); !slices.Contains(facts.Notes, "between its instances: a wire") {
+		t.Errorf("the notes are %q", facts.Notes)
+	}
+}
 
 type host struct{ environment.Network }
 
@@ -53,6 +99,13 @@ func TestInstancesPlayTheRolesOfTheirShape(t *testing.T) {
 	}
 	if other := roles.Of("logger"); len(other) != 1 || other[0] != roles.Together() {
 		t.Error("a role without instances of its own is not where everything is together")
+	}
+	if driver := roles.Of("driver")[0]; driver.with != "" || nodes[0].with != "b3-a-b-1" || roles.Together().with != "b3-a-b-1" {
+		t.Errorf("what shares a machine: %q, %q, %q", driver.with, nodes[0].with, roles.Together().with)
+	}
+	alone := p.assign(&Group{}, Request{Environment: "a"}, study.Shape{Together: true})
+	if with := alone.Together().with; with != "" {
+		t.Errorf("what is alone shares a machine with %q", with)
 	}
 	if len(g.instances) != 4 {
 		t.Errorf("the group has %d instances", len(g.instances))

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/base/crash"
+	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/study"
 	"tare/internal/usage"
@@ -95,6 +96,11 @@ func (p *Pool) assign(g *Group, r Request, s study.Shape) Roles {
 			g.instances = append(g.instances, i)
 		}
 	}
+	if tested := lists.Filter(roles.Instances(), (*Instance).Tested); len(tested) > 1 {
+		for _, i := range tested {
+			i.with = tested[0].Name
+		}
+	}
 	return roles
 }
 
@@ -149,6 +155,9 @@ func (p *Pool) network(ctx context.Context, r Request) (environment.Network, err
 	}
 	if n == nil && r.Shape.Meets() {
 		return nil, &Unsupported{"its instances have no network between them, and the workload needs one"}
+	}
+	if _, is := n.(environment.Enclosed); is && r.Shape.MeetsHost() {
+		return nil, &Unsupported{"its instances have a network of their own in the machine that they share, which programs on the host do not reach: use a network that shares the machine's, such as network: host, or place no role on the host"}
 	}
 	if _, is := n.(environment.HostOnly); is && !r.Shape.MeetsHostOnly() {
 		return nil, &Unsupported{"the host alone reaches its instances, and those of the workload connect to each other: place all but one role on the host"}
@@ -225,7 +234,7 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 		return &DiskError{err}
 	}
 	instance, err := in.Start(ctx, environment.Request{
-		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network, Mounts: slices.Concat(p.Plan.Mounts, i.mounts), Node: node,
+		Name: i.Name, Owner: p.Owner, Image: i.image, Limits: limits, Console: console, Network: network, Mounts: slices.Concat(p.Plan.Mounts, i.mounts), Node: node, Beside: i.with,
 	})
 	if err != nil {
 		return errors.Join(startError(ctx, err, limits), console.Close())
