@@ -11,6 +11,7 @@ import (
 	"tare/internal/report"
 	"tare/internal/report/model"
 	"tare/internal/report/text"
+	"tare/internal/run"
 	"tare/internal/study"
 )
 
@@ -22,7 +23,7 @@ type replicateFlags struct {
 }
 
 func newReplicateCommand(app *App) *cobra.Command {
-	r := replicateFlags{time: 30 * time.Minute, scale: "small"}
+	r := replicateFlags{time: 30 * time.Minute}
 	command := &cobra.Command{
 		Use:   "replicate SOURCE [RUN...]",
 		Short: "Measure a published study again, and judge its claims",
@@ -30,6 +31,9 @@ func newReplicateCommand(app *App) *cobra.Command {
 measured: it holds here, does not, is undecided, or cannot be asked here, with the
 reason. Printed sizes are of the source's machine, so that a claim about a size holds
 where its direction does. With runs of these studies, nothing is run.
+
+Each study runs as it was written if its first intervals can be had in its part of the
+time, and else at the largest of its scales where they can.
 
 The page with the claims, the printed ratios beside the measured ones, and the whole
 report is replication.html in the directory of the first run.`,
@@ -62,7 +66,7 @@ report is replication.html in the directory of the first run.`,
 	}
 	flags := command.Flags()
 	flags.DurationVar(&r.time, "time", r.time, "measure for this `time` in all, after the preparation")
-	flags.StringVar(&r.scale, "scale", r.scale, "run the studies at the scale of this `name`; \"\" for that of the source")
+	flags.StringVar(&r.scale, "scale", r.scale, "run the studies at the scale of this `name`; \"\" for that of the source (default: what fits the time)")
 	flags.StringVarP(&r.out, "out", "o", "", "`file` of the page (default: replication.html in the directory of the first run)")
 	r.show.add(flags)
 	app.addNoWait(flags)
@@ -74,8 +78,13 @@ report is replication.html in the directory of the first run.`,
 func (r *replicateFlags) measure(command *cobra.Command, app *App, source *published.Study) (runs []model.Input, err error) {
 	studies := lists.Filter(source.Studies, func(s published.Repeated) bool { return s.Gap == "" })
 	for _, s := range studies {
-		o := app.runOptions(nil)
-		if o.Plan, err = resolve(s.Study, study.Overrides{Scale: r.scale, Budget: r.time / time.Duration(len(studies))}); err != nil {
+		o, part := app.runOptions(nil), r.time/time.Duration(len(studies))
+		if command.Flags().Changed("scale") {
+			o.Plan, err = resolve(s.Study, study.Overrides{Scale: r.scale, Budget: part})
+		} else {
+			o.Plan, err = fitting(app, s.Study, part)
+		}
+		if err != nil {
 			return nil, err
 		}
 		result, err := executeShown(command.Context(), app, &o, r.show, r.show.display(app))
@@ -89,6 +98,47 @@ func (r *replicateFlags) measure(command *cobra.Command, app *App, source *publi
 		runs = append(runs, result.ReportInput())
 	}
 	return runs, nil
+}
+
+// fitting is a study as it was written if that fits a time, else at the first of its scales
+// that does; where none does, at the one that takes the least.
+func fitting(app *App, name string, within time.Duration) (chosen *study.Plan, err error) {
+	var took, asWritten time.Duration
+	scales := []string{""}
+	for n := 0; n < len(scales); n++ {
+		plan, err := resolve(name, study.Overrides{Scale: scales[n], Budget: within})
+		if err != nil {
+			return nil, err
+		}
+		least, err := run.LeastTime(plan)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			asWritten, scales = least, append(scales, plan.Scales...)
+		}
+		if chosen == nil || least < took {
+			chosen, took = plan, least
+		}
+		if took <= within {
+			break
+		}
+	}
+	switch {
+	case took > within:
+		app.say("%s takes at least %s at every scale, and has %s: expect few intervals, or give it more --time", name, about(took), about(within))
+	case chosen.Scale != "":
+		app.say("%s runs at scale %s: as it was written it takes at least %s, and it has %s", name, chosen.Scale, about(asWritten), about(within))
+	}
+	return chosen, nil
+}
+
+// about is a duration as far as an estimate tells it.
+func about(d time.Duration) time.Duration {
+	if d > time.Hour {
+		return d.Round(time.Hour)
+	}
+	return d.Round(time.Second)
 }
 
 // judge prints the claims, and writes the page.

@@ -50,8 +50,8 @@ func TestEachSectionInEveryFormat(t *testing.T) {
 		}
 		fmt.Fprintf(&inPage, "<section id=%q>%s</section>\n", s.ID, text)
 	}
-	_, text, _ := strings.Cut(terminalOf(t, in, model.Options{Width: 80}), "\nParity\n")
-	_, document, _ := strings.Cut(allFormats(t, in)["md"], "\n## Parity\n")
+	_, text, _ := strings.Cut(terminalOf(t, in, model.Options{Width: 80}), "\nClaims of example\n")
+	_, document, _ := strings.Cut(allFormats(t, in)["md"], "\n## Claims of example\n")
 	for line := range strings.Lines(text) {
 		if n := ansi.StringWidth(strings.TrimSuffix(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)

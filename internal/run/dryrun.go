@@ -72,6 +72,29 @@ func NewDryRun(plan *study.Plan) (*DryRun, error) {
 	return d, nil
 }
 
+// LeastTime is the least that the blocks of a plan take until contrasts have intervals:
+// what samples are set to take and the rests, with a second of set-up for each trial. Work
+// that is set by its amount, such as a file to read, counts as no time.
+func LeastTime(plan *study.Plan) (time.Duration, error) {
+	fit(plan)
+	s, err := schedule.New(plan, lists.Map(plan.Environments, func(e study.Environment) string { return e.Name }))
+	if err != nil {
+		return 0, err
+	}
+	return s.Expected(func(slot schedule.Slot) time.Duration {
+		w := plan.Workload(slot.Workload)
+		level, _ := w.Level(slot.Level)
+		took := time.Second + w.LoadTime(level, plan.Environment(slot.Environment), slot.Rounds > 0)
+		if slot.Within == 0 { // else there may be one round
+			took += time.Duration(max(0, slot.Rounds-1)) * (took - time.Second)
+		}
+		if slot.Rounds == 0 || slot.Environment == plan.Baseline {
+			took += w.Pause
+		}
+		return took
+	}).Interval, nil
+}
+
 func span(least, most int64) Span {
 	if most == 0 {
 		return Span{Least: least}

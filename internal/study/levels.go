@@ -263,6 +263,20 @@ func (w Workload) SampleLength(l Level, e *Environment, rounds bool) time.Durati
 	return l.Sample
 }
 
+// LoadTime is how long the load of a sample is set to last; 0 where its parameters name an
+// amount of work. rounds is for trials of several samples.
+func (w Workload) LoadTime(l Level, e *Environment, rounds bool) (took time.Duration) {
+	if length := w.SampleLength(l, e, rounds); length > 0 {
+		return length
+	}
+	for name, value := range e.Parameters(w.Name, l) {
+		if seconds, err := strconv.ParseFloat(value, 64); err == nil && strings.HasSuffix(name, "seconds") && w.Pack.Parameters[name].Unit == "s" {
+			took += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return took
+}
+
 // CountSeries is a series of levels of a workload that differ in one count alone: the
 // number of copies that run at once, or of neighbours.
 type CountSeries struct {

@@ -57,11 +57,11 @@ var sections = []struct {
 	in    []Excerpt
 }{
 	{answer, First, []Excerpt{Columns}},
+	{claims, Before, []Excerpt{Claims}},
 	{attribution, Before, []Excerpt{Why, Paper}},
 	{parities, Beside, []Excerpt{Why}},
 	{kernel, Beside, []Excerpt{Why}},
 	{scores, Beside, []Excerpt{Score}},
-	{claims, Beside, []Excerpt{Claims}},
 	{against, Beside, []Excerpt{Claims}},
 	{sourceFigures, Beside, nil},
 	{nodes, Beside, nil},
