@@ -48,7 +48,7 @@ func (b *Book) failing(e *entry) Reason {
 		}
 	}
 	c := e.contrast.sided()
-	reason := Reason{Code: Failing, Side: c.Environment, Metric: b.plan.Workload(c.Workload).Pack.OperationsWord(), Value: meanShare(own), Share: meanShare(base)}
+	reason := Reason{Code: Failing, Side: c.Environment, Value: meanShare(own), Share: meanShare(base)}
 	if reason.Value < reason.Share {
 		reason.Side, reason.Value, reason.Share = c.Baseline, reason.Share, reason.Value
 	}
@@ -59,6 +59,7 @@ func (b *Book) failing(e *entry) Reason {
 	default:
 		return Reason{}
 	}
+	reason.Metric = b.plan.Workload(c.Workload).Pack.OperationsWord()
 	return reason
 }
 
