@@ -9,7 +9,8 @@ import (
 )
 
 func newCleanCommand(app *App) *cobra.Command {
-	return &cobra.Command{
+	var dryRun bool
+	command := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove what killed runs left behind",
 		Long: `Remove what killed runs left behind: containers, guests, cgroups, mounts, loop
@@ -18,9 +19,13 @@ is dead. Nothing else is removed, and run directories are kept. Every run does t
 same when it starts.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			removed, err := run.Sweep(command.Context(), app.Home)
+			remove, done := run.Sweep, "removed"
+			if dryRun {
+				remove, done = run.Leftovers, "would remove"
+			}
+			removed, err := remove(command.Context(), app.Home)
 			for _, line := range removed {
-				fmt.Fprintln(app.Stdout, "removed", line)
+				fmt.Fprintln(app.Stdout, done, line)
 			}
 			if err == nil && len(removed) == 0 {
 				fmt.Fprintln(app.Stdout, "nothing was left behind")
@@ -28,4 +33,6 @@ same when it starts.`,
 			return inputError(err)
 		},
 	}
+	command.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be removed, and remove nothing")
+	return command
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,10 +22,16 @@ import (
 	"tare/internal/workload"
 )
 
-// listing is a list of one type of things, as JSON and as rows of a table.
+// listing is a list of one type of things, for JSON and templates, and as rows of a
+// table below its head.
 type listing struct {
-	things any
+	things []any
+	head   []string
 	rows   [][]string
+}
+
+func (l *listing) add(thing any, row ...string) {
+	l.things, l.rows = append(l.things, thing), append(l.rows, row)
 }
 
 // entry is a thing with a name and a description.
@@ -36,22 +43,22 @@ type entry struct {
 // described lists the things of a sort with what they are.
 func described(sort string, names []string, about func(name string) (string, error)) func() (listing, error) {
 	return func() (listing, error) {
-		list, rows := []entry{}, [][]string{{strings.ToUpper(sort), ""}}
+		list := listing{things: []any{}, head: []string{strings.ToUpper(sort), ""}}
 		for _, name := range names {
 			text, err := about(name)
 			if err != nil {
 				return listing{}, err
 			}
-			list, rows = append(list, entry{name, text}), append(rows, []string{name, text})
+			list.add(entry{name, text}, name, text)
 		}
-		return listing{list, rows}, nil
+		return list, nil
 	}
 }
 
 // listings are the lists of `tare ls`, by their names.
-func listings(app *App, width int) map[string]func() (listing, error) {
+func listings(app *App) map[string]func() (listing, error) {
 	return map[string]func() (listing, error){
-		"runs":   func() (listing, error) { return listRuns(app, width) },
+		"runs":   func() (listing, error) { return listRuns(app) },
 		"images": func() (listing, error) { return listImages(app) },
 		"environments": described("environments", environment.Kinds(), func(kind string) (string, error) {
 			r, _ := environment.Lookup(kind)
@@ -86,70 +93,125 @@ func listings(app *App, width int) map[string]func() (listing, error) {
 var sorts = []string{"runs", "studies", "environments", "workloads", "profiles", "images"}
 
 func newListCommand(app *App) *cobra.Command {
-	var asJSON bool
+	var (
+		asJSON, quiet bool
+		format        string
+		filters       []string
+	)
 	command := &cobra.Command{
-		Use:       "ls [" + strings.Join(sorts, "|") + "]",
-		Short:     "List runs, studies, environments, workloads, profiles and images",
+		Use:   "ls [" + strings.Join(sorts, "|") + "]",
+		Short: "List runs, studies, environments, workloads, profiles and images",
+		Long: `List runs, studies, environments, workloads, profiles and images: everything, or one
+sort.
+
+--filter KEY=VALUE lists what it holds for; several hold together. Keys of all sorts
+are name, which is a part of the name or a pattern such as quick-*, and about. Those of
+runs are also study, state (ended, interrupted, not ended, unreadable), and since and
+before: a date (2026-11-21), a time, or how long ago (36h).
+
+--format is a template as docker has them; its fields are .Name and .About; of runs
+.Name .Study .Created .Blocks .Trials .Failed .State .About; of images .Digest .Names
+.Size .Made. The functions are json and join.`,
+		Example: `  tare ls runs --filter state=interrupted --filter since=36h
+  tare ls runs --format '{{.Name}} {{.State}}'
+  tare rm $(tare ls runs -q --filter before=2026-11-01)`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: sorts,
 		RunE: func(_ *cobra.Command, args []string) error {
-			width := terminalOptions(app.Stdout, false).Width
-			known, things := listings(app, width), map[string]any{}
-			var shown []string
-			lists := map[string]listing{}
-			for _, sort := range sorts {
-				if len(args) == 1 && args[0] != sort {
-					continue
-				}
+			shown := sorts
+			if len(args) == 1 {
+				shown = args
+			}
+			if format != "" && len(shown) > 1 {
+				return badInput("--format needs one sort of things, whose fields it has: tare ls runs --format %q", format)
+			}
+			template, err := listTemplate(format)
+			if err != nil {
+				return err
+			}
+			known, things := listings(app), map[string]any{}
+			var tables []string
+			for _, sort := range shown {
 				list, err := known[sort]()
 				if err != nil {
 					return fmt.Errorf("list the %s: %w", sort, err)
 				}
-				shown, lists[sort], things[sort] = append(shown, sort), list, list.things
+				if err := list.filter(filters, time.Now()); err != nil {
+					return badInput("%w", err)
+				}
+				things[sort] = list.things
+				switch {
+				case asJSON:
+				case quiet:
+					for _, row := range list.rows {
+						fmt.Fprintln(app.Stdout, row[0])
+					}
+				case format != "":
+					for _, thing := range list.things {
+						if err := template.Execute(app.Stdout, thing); err != nil {
+							return badInput("--format: %w", err)
+						}
+						fmt.Fprintln(app.Stdout)
+					}
+				default:
+					tables = append(tables, sort)
+					printListing(app, list, sort, len(tables) > 1)
+				}
 			}
 			if asJSON {
 				return printJSON(app.Stdout, things)
 			}
-			for i, sort := range shown {
-				if i > 0 {
-					fmt.Fprintln(app.Stdout)
-				}
-				rows := lists[sort].rows
-				none := len(rows) == 1
-				if none {
-					rows = [][]string{{strings.ToUpper(sort), ""}, {"(none)", ""}}
-				}
-				term.Table(app.Stdout, width, rows)
-				if elsewhere := run.RootsRuns(app.Home); none && sort == "runs" && elsewhere != "" {
-					app.say("%s", elsewhere)
-				}
-			}
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	flags := command.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print as JSON")
+	flags.BoolVarP(&quiet, "quiet", "q", false, "print only the names, and the digests of images")
+	flags.StringVar(&format, "format", "", "print each by this Go `template`, such as '{{.Name}}'")
+	flags.StringArrayVarP(&filters, "filter", "f", nil, "list only what this holds for, `KEY=VALUE`; may be repeated")
+	_ = command.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions(lists.Map(filterKeys, func(key string) string { return key + "=" }), cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
+	exclude(command, "json", "quiet", "both say how the list is printed")
+	exclude(command, "json", "format", "both say how the list is printed")
+	exclude(command, "quiet", "format", "both say how the list is printed")
 	return command
 }
 
-func listRuns(app *App, width int) (listing, error) {
-	list, err := rundir.List(run.Runs(app.Home))
+func printListing(app *App, list listing, sort string, further bool) {
+	if further {
+		fmt.Fprintln(app.Stdout)
+	}
+	width := terminalOptions(app.Stdout, false).Width
+	none := len(list.rows) == 0
+	if none {
+		term.Table(app.Stdout, width, [][]string{{strings.ToUpper(sort), ""}, {"(none)", ""}})
+	} else {
+		rows := slices.Concat([][]string{list.head}, list.rows)
+		if sort == "runs" && term.TableWidth(rows)+len(rundir.Interrupted) > width { // the time is also in the usual name of a run
+			for i, row := range rows {
+				rows[i] = slices.Delete(slices.Clone(row), 1, 2)
+			}
+		}
+		term.Table(app.Stdout, width, rows)
+	}
+	if elsewhere := run.RootsRuns(app.Home); none && sort == "runs" && elsewhere != "" {
+		app.say("%s", elsewhere)
+	}
+}
+
+func listRuns(app *App) (listing, error) {
+	runs, err := rundir.List(run.Runs(app.Home))
 	if err != nil {
 		return listing{}, err
 	}
-	rows := [][]string{{"RUNS", "STARTED", "BLOCKS", "TRIALS", "FAILED", "STATE"}}
-	for _, r := range list {
+	list := listing{things: []any{}, head: []string{"RUNS", "STARTED", "BLOCKS", "TRIALS", "FAILED", "STATE"}}
+	for _, r := range runs {
 		started := ""
 		if !r.Created.IsZero() {
 			started = r.Created.Local().Format("2006-01-02 15:04")
 		}
-		rows = append(rows, []string{r.Name, started, rightAligned(r.Blocks), rightAligned(r.Trials), rightAligned(r.Failed), r.State})
+		list.add(r, r.Name, started, rightAligned(r.Blocks), rightAligned(r.Trials), rightAligned(r.Failed), r.State)
 	}
-	if term.TableWidth(rows)+len(rundir.Interrupted) > width { // the time is also in the usual name of a run
-		for i, row := range rows {
-			rows[i] = slices.Delete(row, 1, 2)
-		}
-	}
-	return listing{list, rows}, nil
+	return list, nil
 }
 
 // rightAligned is a number in a column of six.
@@ -163,11 +225,11 @@ func listImages(app *App) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	rows := [][]string{{"IMAGES", "SIZE", "MADE", "FOR"}}
+	list := listing{things: []any{}, head: []string{"IMAGES", "SIZE", "MADE", "FOR"}}
 	for _, i := range images {
-		rows = append(rows, []string{i.Digest[:min(shortDigest, len(i.Digest))], i.Size.String(), i.Made.Local().Format("2006-01-02 15:04"), strings.Join(i.Names, ", ")})
+		list.add(i, i.Digest[:min(shortDigest, len(i.Digest))], i.Size.String(), i.Made.Local().Format("2006-01-02 15:04"), strings.Join(i.Names, ", "))
 	}
-	return listing{images, rows}, nil
+	return list, nil
 }
 
 func newShowCommand(app *App) *cobra.Command {

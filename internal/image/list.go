@@ -194,7 +194,14 @@ func (s *Store) removeFetched() error {
 
 // Sweep deletes what killed builds left, and returns a line for each. It does
 // not touch files that a running process works on.
-func (s *Store) Sweep() ([]string, error) {
+func (s *Store) Sweep() ([]string, error) { return s.eachHalfMade(store.Discard) }
+
+// HalfMade returns the lines of Sweep, and deletes nothing.
+func (s *Store) HalfMade() ([]string, error) {
+	return s.eachHalfMade(func(string) error { return nil })
+}
+
+func (s *Store) eachHalfMade(do func(path string) error) ([]string, error) {
 	var swept []string
 	for pattern, lock := range map[string]func(key, dir string) string{
 		"images/.building-*":         func(key, _ string) string { return "recipe-" + key },
@@ -216,7 +223,7 @@ func (s *Store) Sweep() ([]string, error) {
 			if !ok {
 				continue
 			}
-			err := store.Discard(path)
+			err := do(path)
 			unlock()
 			if err != nil {
 				return swept, err

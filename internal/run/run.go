@@ -216,6 +216,22 @@ func Sweep(ctx context.Context, home string) ([]string, error) {
 	return append(swept, builds...), errors.Join(err, sweepErr)
 }
 
+// Leftovers are what Sweep would remove, a line for each. Nothing is removed.
+func Leftovers(ctx context.Context, home string) ([]string, error) {
+	if err := private.Check(home); err != nil {
+		return nil, &InputError{err}
+	}
+	sweepers := map[string]cleanup.Sweeper{}
+	for _, kind := range environment.Kinds() {
+		if r, _ := environment.Lookup(kind); r.Sweep != nil {
+			sweepers[kind] = r.Sweep
+		}
+	}
+	found, err := cleanup.Look(ctx, home, sweepers)
+	builds, halfErr := image.Existing(Images(home)).HalfMade()
+	return append(found, builds...), errors.Join(err, halfErr)
+}
+
 // Images is where a home keeps its images.
 func Images(home string) string { return filepath.Join(home, "images") }
 

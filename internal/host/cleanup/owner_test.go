@@ -151,6 +151,15 @@ func TestASweepRemovesEverythingOfAKilledOwnerAndNothingOfARunningOne(t *testing
 	if alive, err := Alive(home); err != nil || !slices.Equal(alive, []string{livingID}) {
 		t.Errorf("alive are %v, %v", alive, err)
 	}
+	would, err := Look(t.Context(), home, map[string]Sweeper{"docker": func(_ context.Context, _ string, dead func(string) bool) ([]string, error) {
+		if dead(deadID) || dead(livingID) {
+			t.Error("a sweeper that looks may remove something")
+		}
+		return nil, nil
+	}})
+	if err != nil || !lives(deadPIDs[0]) {
+		t.Fatal("looking removed a process, or failed: ", err)
+	}
 	asked := map[string]bool{}
 	removed, err := Sweep(context.Background(), home, func(_ context.Context, swept string, dead func(string) bool) ([]string, error) {
 		if swept != home {
@@ -166,6 +175,13 @@ func TestASweepRemovesEverythingOfAKilledOwnerAndNothingOfARunningOne(t *testing
 		t.Errorf("the sweeper was told that these are dead: %v", asked)
 	}
 	t.Logf("removed:\n%s", strings.Join(removed, "\n"))
+	named := slices.DeleteFunc(slices.Clone(removed), func(line string) bool { return line == "container" })
+	named = append(named, "what docker has of the dead process "+deadID)
+	for _, line := range named { // and a loop device that goes with its mount
+		if !slices.Contains(would, line) || len(would) > len(named)+1 {
+			t.Errorf("a look, before that, named %q: %v; all of it:\n%s", line, slices.Contains(would, line), strings.Join(would, "\n"))
+		}
+	}
 	want := map[string]int{"process ": 2, "cgroup ": 1, "container": 1, "directory ": 1}
 	if strings.Contains(what, "mount") {
 		want["mount "], want["loop device "] = 3, 1

@@ -238,17 +238,22 @@ func unmountBelow(dir string) (removed []string, err error) {
 
 func below(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
-func detachBelow(dir string) (removed []string, err error) {
+// devicesBelow are the loop devices on files below a directory.
+func devicesBelow(dir string) (devices []string) {
 	files, _ := filepath.Glob("/sys/block/loop*/loop/backing_file")
-	var problems []error
 	for _, file := range files {
-		backing, err := os.ReadFile(file)
-		if err != nil || !below(strings.TrimSpace(string(backing)), dir) {
-			continue
+		if backing, err := os.ReadFile(file); err == nil && below(strings.TrimSpace(string(backing)), dir) {
+			devices = append(devices, "/dev/"+strings.Split(file, "/")[3])
 		}
-		device := "/dev/" + strings.Split(file, "/")[3]
+	}
+	return devices
+}
+
+func detachBelow(dir string) (removed []string, err error) {
+	var problems []error
+	for _, device := range devicesBelow(dir) {
 		if err := detach(device); err != nil {
-			problems = append(problems, fmt.Errorf("detaching %s from %s: %w", device, strings.TrimSpace(string(backing)), err))
+			problems = append(problems, fmt.Errorf("detaching %s from a file below %s: %w", device, dir, err))
 			continue
 		}
 		removed = append(removed, "loop device "+device)
