@@ -83,7 +83,7 @@ func write(schemas, out string) error {
 // commands is the page with the help of all commands.
 func commands() string {
 	var page strings.Builder
-	page.WriteString("# Help of all commands\n\nWhat `tare COMMAND --help` prints. [Commands](../reference/commands.md) explains them.\n")
+	page.WriteString("# Help of all commands\n\nWhat `tare COMMAND --help-all` prints. [Commands](../reference/commands.md) explains them.\n")
 	var add func(c *cobra.Command)
 	add = func(c *cobra.Command) {
 		if !c.IsAvailableCommand() && c.HasParent() {

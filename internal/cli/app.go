@@ -31,6 +31,7 @@ type App struct {
 	Build          Build
 	Args           []string // of the process, for the run's manifest
 	trustOwner     bool     // write into the runs of other users
+	helpAll        bool     // help with rare flags
 	incomplete     bool     // results of an ended run are missing
 	Locks          string   // directory of the locks by which tares wait for each other; "" for none
 	noWait         bool
@@ -81,11 +82,11 @@ var Statuses = []struct {
 	Meaning string
 }{
 	{0, "done"},
-	{1, "an operation failed"},
+	{1, "an operation failed; the message says which and what to do"},
 	{ExitBadInput, "an invalid study, flag or file; nothing was started"},
-	{ExitSomeFailed, "some trials failed, and the others are reported; or only the baseline works here"},
-	{ExitConfounded, "with --strict: a difference besides the isolation layer; no trial was run"},
-	{ExitBusy, "with --no-wait: another tare measures on this machine; nothing was started"},
+	{ExitSomeFailed, "some trials failed and are reported, or only the baseline works here"},
+	{ExitConfounded, "--strict found a difference besides the layer; no trial was run"},
+	{ExitBusy, "--no-wait, and another tare measures here; nothing was started"},
 	{ExitBroken, "tare check: a rule of the budget is broken"},
 	{ExitUndecided, "tare check: no rule is broken, and one is undecided"},
 	{ExitInterrupted, "interrupted; what was measured is kept"},

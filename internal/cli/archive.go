@@ -246,7 +246,7 @@ func newRerunCommand(app *App) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "rerun FILE|RUN",
-		Short: "Run the plan of an archive or a run again, with the same seed and images",
+		Short: "Run the plan of an archive or a run again",
 		Long: `Run the plan of an archive or a run again: the same study with all defaults, the same
 random order, and images of the same digests. An image is taken from the archive, or from
 the images of this machine, or it is made or fetched from its source again; one that

@@ -24,7 +24,7 @@ func newCheckCommand(app *App) *cobra.Command {
 	names := append([]string{"text"}, lists.Map(budget.Formats, func(f budget.Format) string { return f.Name })...)
 	command := &cobra.Command{
 		Use:   "check RUN --budget FILE",
-		Short: "Check whether the layers of a run cost no more than a budget allows",
+		Short: "Check that the layers of a run cost no more than a budget",
 		Long: `Check whether the layers of a run cost no more than a budget allows. A budget has a
 rule a line:
 
@@ -35,8 +35,7 @@ rule a line:
   p99 gvisor <= 5ms
 
 A rule is met or broken if the whole interval is on one side of its bound, and else
-undecided. The exit status is 0 if all rules are met, 6 if one is broken, and 7 if
-none is broken and one is undecided.`,
+undecided.`,
 		Example: `  tare check nginx-20261121-014500 --budget budget.txt
   tare check ./my-run --budget budget.txt --format junit --out tare.xml`,
 		Args: cobra.ExactArgs(1),

@@ -16,7 +16,7 @@ func newDoctorCommand(app *App) *cobra.Command {
 	var asJSON, noise bool
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check which environments work on this machine and how to fix those that don't",
+		Short: "Check which environments work here, and how to fix the others",
 		Long: `Check which environments work on this machine and how to fix those that don't.
 Each is usable, usable with a caveat, or missing, with the reason and the command
 that fixes it. KVM is tested by running code in a virtual CPU, not by the presence

@@ -25,11 +25,48 @@ func TestHelpFitsEightyColumns(t *testing.T) {
 		t.Fatalf("only %d commands", len(all))
 	}
 	for _, c := range all {
-		for line := range strings.Lines(help(c, 80)) {
-			if ansi.StringWidth(strings.TrimRight(line, "\n")) > 80 {
-				t.Errorf("%s: %d columns: %s", c.CommandPath(), ansi.StringWidth(line), line)
+		for _, all := range []bool{false, true} {
+			for line := range strings.Lines(help(c, 80, all)) {
+				if ansi.StringWidth(strings.TrimRight(line, "\n")) > 80 {
+					t.Errorf("%s: %d columns: %s", c.CommandPath(), ansi.StringWidth(line), line)
+				}
 			}
 		}
+	}
+}
+
+func TestHelpFitsAScreenAndHasTheExitStatuses(t *testing.T) {
+	root := newRootCommand(&App{Home: "/var/lib/tare"})
+	for _, c := range everyCommand(root) {
+		text := help(c, 80, false)
+		if lines := strings.Count(text, "\n"); lines > 60 {
+			t.Errorf("`%s --help` has %d lines", c.CommandPath(), lines)
+		}
+		if !strings.Contains(text, "\nExit status:\n  0    done\n") {
+			t.Errorf("`%s --help` has no exit status", c.CommandPath())
+		}
+	}
+}
+
+func TestHelpAllHasTheRareFlags(t *testing.T) {
+	root := newRootCommand(&App{Home: "/var/lib/tare"})
+	for path, flags := range rare {
+		c, _, err := root.Find(strings.Fields(path)[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, short, _ := strings.Cut(help(c, 80, false), "\nFlags:")
+		_, long, _ := strings.Cut(help(c, 80, true), "\nFlags:")
+		for _, name := range flags {
+			if strings.Contains(short, " --"+name+" ") || !strings.Contains(long, "--"+name+" ") {
+				t.Errorf("%s: --%s is in the short help, or not in the long one", path, name)
+			}
+		}
+	}
+	var out strings.Builder
+	app := &App{Home: t.TempDir(), Stdout: &out, Stderr: &out, Args: []string{"tare", "bench", "--help-all"}}
+	if status := Main(t.Context(), app); status != 0 || !strings.Contains(out.String(), "--export-markdown") {
+		t.Errorf("status %d: %s", status, out.String())
 	}
 }
 

@@ -45,11 +45,7 @@ meant. A column of blocks pairs the results.
 
 The report says that the results were imported, in which order they were taken if
 that is known, and which conditions of the procedure are not met. Results that are
-not paired get an estimate and an interval, but no verdict.
-
-The files are copied into the run directory, and each trial records its file and
-position. A result that cannot be read stops the import before anything is
-written.`,
+not paired get an estimate and an interval, but no verdict.`,
 		Example: `  tare import --tool sysbench-cpu --environment native --out cpu native.log
   tare import --tool sysbench-cpu --environment docker --into cpu docker-*.log
   tare import --tool iperf3 --metric bandwidth_received:higher --out net \

@@ -27,7 +27,7 @@ func newInitCommand(app *App) *cobra.Command {
 	var f initFlags
 	command := &cobra.Command{
 		Use:   "init [flags] IMAGE | FILE... | -- CMD ARGS...",
-		Short: "Write a study to begin with, from an image, a Compose file, manifests or a command",
+		Short: "Write a study to begin with, from what you have",
 		Long: `Write a study of an image's own server, of a service of a Compose file or of
 Kubernetes manifests, or of a command, with a comment on each key. It is yours to
 edit, and tare run takes it.

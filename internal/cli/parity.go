@@ -37,13 +37,7 @@ effect and how to remove it.
 
 STUDY is a file or the name of a built-in study: tare starts each environment once
 with each workload at its first level and takes fingerprints while the servers are
-up. Nothing is measured. RUN is an existing run, whose fingerprints are shown.
-
-Exit status:
-  0  success
-  2  invalid study or flag
-  3  an environment has no fingerprint, or does not work here
-  4  --strict found a confound`,
+up. Nothing is measured. RUN is an existing run, whose fingerprints are shown.`,
 		Example: `  tare parity quick --only native,docker
   tare parity heino-2025 --scale small --workload nginx --all
   tare parity quick-20261121-014500 --json`,

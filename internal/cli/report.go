@@ -33,7 +33,7 @@ func newReportCommand(app *App) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write the report of a run: " + strings.Join(report.Names(), ", "),
+		Short: "Write the report of a run as a page, text, tables or figures",
 		Long: `Write the report of a run. RUN is the directory of a run or its name, as tare ls
 prints it.
 

@@ -103,6 +103,9 @@ Get started:
 	root.SetErr(app.Stderr)
 	root.SetIn(app.Stdin)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if app.helpAll {
+			return pflag.ErrHelp
+		}
 		var invalid *pflag.InvalidValueError
 		if errors.As(err, &invalid) {
 			value, needed := invalid.GetValue(), valueNeeded(invalid.GetFlag().Value.Type(), err)
@@ -125,11 +128,13 @@ Get started:
 	})
 	root.PersistentFlags().StringVar(&app.Home, "home", app.Home, "`directory` of runs, images and temporary state (env: $TARE_HOME)")
 	root.PersistentFlags().BoolVar(&app.trustOwner, "trust-owner", false, "write into a run that belongs to another user")
+	root.PersistentFlags().VarPF((*helpAll)(&app.helpAll), "help-all", "", "help with the rare flags too").NoOptDefVal = "true"
 	root.AddCommand(
 		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newInitCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app), newCheckCommand(app), newPackCommand(app), newRerunCommand(app), newReplicateCommand(app), newServeCommand(app),
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newSaveCommand(app), newRemoveCommand(app), newCleanCommand(app), newVersionCommand(app), newHostCommand(app),
 	)
+	markRare(root)
 	refuseUnknown(root)
 	addCompletions(app, root, "")
 	prepare(app, root)
@@ -306,63 +311,10 @@ func prepare(app *App, parent *cobra.Command) {
 	}
 }
 
-// setHelp makes the help of all commands fit the terminal, or 80 columns where
-// there is none.
-func setHelp(app *App, root *cobra.Command) {
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		columns := term.DefaultWidth
-		if own, terminal := term.Width(app.Stdout); terminal {
-			columns = min(own, term.DefaultWidth)
-		}
-		fmt.Fprint(c.OutOrStdout(), help(c, columns))
-	})
-}
-
-// help is the help text of a command. Usage and examples can be copied, so they are
-// not wrapped.
-func help(c *cobra.Command, columns int) string {
-	about := c.Long
-	about = cmp.Or(about, c.Short)
-	var out strings.Builder
-	out.WriteString(term.Flow(about, columns) + "\n\nUsage:\n")
-	if c.Runnable() {
-		fmt.Fprintf(&out, "  %s\n", c.UseLine())
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&out, "  %s COMMAND\n", c.CommandPath())
-	}
-	if len(c.Aliases) > 0 {
-		fmt.Fprintf(&out, "\nAliases:\n  %s\n", c.NameAndAliases())
-	}
-	if c.HasExample() {
-		fmt.Fprintf(&out, "\nExamples:\n%s\n", strings.TrimRight(c.Example, "\n"))
-	}
-	if c.HasAvailableSubCommands() {
-		out.WriteString("\nCommands:\n")
-		var rows [][]string
-		for _, below := range c.Commands() {
-			if below.IsAvailableCommand() || below.Name() == "help" {
-				rows = append(rows, []string{"  " + below.Name(), below.Short})
-			}
-		}
-		term.Table(&out, columns, rows)
-	}
-	if c.HasAvailableLocalFlags() {
-		fmt.Fprintf(&out, "\nFlags:\n%s", c.LocalFlags().FlagUsagesWrapped(columns))
-	}
-	if c.HasAvailableInheritedFlags() {
-		fmt.Fprintf(&out, "\nGlobal flags:\n%s", c.InheritedFlags().FlagUsagesWrapped(columns))
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&out, "\nRun `%s COMMAND --help` for more about a command.\n", c.CommandPath())
-	}
-	return out.String()
-}
-
 // Tree are the commands as they are, for reference pages and manuals.
 func Tree(version string) *cobra.Command {
 	app := NewApp(version)
-	app.Home = "$TARE_HOME"
+	app.Home, app.helpAll = "$TARE_HOME", true
 	return newRootCommand(app)
 }
 

@@ -41,16 +41,7 @@ Each block runs every environment once, in random order, so that disturbances of
 the machine affect all of them alike. At the end tare prints the verdicts and the
 path of the HTML report. --resume continues a run that was interrupted or killed.
 With --or-resume the same command line begins a run and continues it, as a program
-needs it that is started again after a failure.
-
-Exit status:
-  0    success
-  2    invalid study or flag; nothing was started
-  3    some trials failed and the others are reported, or only the baseline
-       works here
-  4    --strict found a confound; no trial was run
-  5    --no-wait: another tare measures on this machine; nothing was started
-  130  interrupted`,
+needs it that is started again after a failure.`,
 		Example: `  tare run quick
   tare run ./redis.yaml --budget 5m
   tare run quick --only native,docker,redis --blocks 10

@@ -17,7 +17,7 @@ import (
 func newSaveCommand(app *App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "save STUDY|IMAGE FILE",
-		Short: "Write the images of a study as an archive, for engines and nodes of a cluster",
+		Short: "Write the images of a study as an archive",
 		Long: `Write the images that a study runs as one archive, as docker save does, under the
 names localhost/tare:DIGEST by which the environment kubernetes runs them. STUDY is a
 YAML file or the name of a built-in study; its images are made or fetched first. IMAGE

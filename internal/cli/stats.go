@@ -40,9 +40,8 @@ separately. With round, the samples of a block that have the same round are comp
 with each other. Flags say which columns are meant if they have other names. A table
 with a column for each environment is --value native,docker --block row.
 
-Of several files each is an environment, unless a column says it.
-
-Without blocks there is no verdict, only a description of the samples.
+Of several files each is an environment, unless a column says it. Without blocks
+there is no verdict, only a description of the samples.
 
 --json prints natural-log ratios (estimate, low, high) and ratios, environment over
 baseline; null is an unbounded end of an interval.`,
