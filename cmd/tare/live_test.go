@@ -29,7 +29,7 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 
 	at := func(expression string, least float64) {
 		t.Helper()
-		s.Until(t, expression, func(found []prometheustest.Sample) bool { return len(found) == 1 && found[0].Value >= least })
+		s.Until(t, expression, func(found []float64) bool { return len(found) == 1 && found[0] >= least })
 	}
 	at(`tare_run_info{study="two of the same",baseline="native"}`, 1)
 	at(`tare_run_state{state="running"}`, 1)
@@ -87,13 +87,13 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 		`tare_trial_metric{environment="` + last.Environment + `",metric="value"}`: last.Metrics["value"],
 		`count(tare_contrast_ratio{metric="value"})`:                               1,
 	} {
-		if got := past.Query(t, expression, last.Ended); len(got) != 1 || got[0].Value != want {
+		if got := past.Query(t, expression, last.Ended); len(got) != 1 || got[0] != want {
 			t.Errorf("%s is %v, want %v", expression, got, want)
 		}
 	}
 	// The looks of the samplers are there, some in each trial.
 	looks := past.Query(t, `count_over_time(tare_environment_processes{environment="native"}[1h])`, last.Ended)
-	if len(looks) != 1 || looks[0].Value < 1.5*float64(len(run.Trials)) {
+	if len(looks) != 1 || looks[0] < 1.5*float64(len(run.Trials)) {
 		t.Errorf("%v looks in the %d trials of two environments", looks, len(run.Trials))
 	}
 	used := 0.0
@@ -103,7 +103,7 @@ func TestPrometheusFollowsARunThatIsUnderWayAndTakesItUpWhenItHasEnded(t *testin
 		}
 	}
 	got := past.Query(t, `sum(tare_environment_cpu_user_seconds_total{environment="native"}) + sum(tare_environment_cpu_system_seconds_total{environment="native"})`, last.Ended)
-	if len(got) != 1 || got[0].Value < used*.999 || got[0].Value > used*1.2+.05 {
+	if len(got) != 1 || got[0] < used*.999 || got[0] > used*1.2+.05 {
 		t.Errorf("the trials of native used %v s, and the series come to %v", used, got)
 	}
 }

@@ -108,7 +108,7 @@ func TestEveryQueryOfTheLiveDashboardHasAnAnswer(t *testing.T) {
 	s := prometheustest.Scrape(t, l.Address())
 	for _, queries := range dashboards(t)["tare-live.json"] {
 		for _, q := range queries {
-			s.Until(t, filled(q), func(found []prometheustest.Sample) bool { goOn(); return len(found) > 0 })
+			s.Until(t, filled(q), func(found []float64) bool { goOn(); return len(found) > 0 })
 		}
 	}
 }

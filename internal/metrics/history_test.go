@@ -49,7 +49,7 @@ func one(t *testing.T, s *prometheustest.Server, expression string, at time.Time
 	if len(got) != 1 {
 		t.Fatalf("%s has %d series, want 1: %v", expression, len(got), got)
 	}
-	return got[0].Value
+	return got[0]
 }
 
 func TestPrometheusTakesUpAFinishedRunAndAnswersForItsTime(t *testing.T) {

@@ -70,13 +70,13 @@ func TestPrometheusScrapesARunAndItsCountersRise(t *testing.T) {
 	l := listen(t)
 	begin(l)
 	s := prometheustest.Scrape(t, l.Address())
-	s.Until(t, `tare_run_info{job="tare",run="`+metricstest.Name+`",study="made up"}`, func(found []prometheustest.Sample) bool { return len(found) == 1 })
+	s.Until(t, `tare_run_info{job="tare",run="`+metricstest.Name+`",study="made up"}`, func(found []float64) bool { return len(found) == 1 })
 	onReading := l.Watch("", subject.Cell{Environment: "docker", Workload: "redis"})
 	seconds := 0.0
-	s.Until(t, `rate(tare_environment_disk_written_bytes_total{environment="docker"}[10s])`, func(found []prometheustest.Sample) bool {
+	s.Until(t, `rate(tare_environment_disk_written_bytes_total{environment="docker"}[10s])`, func(found []float64) bool {
 		seconds += .1
 		onReading(metricstest.Reading(seconds))
-		return len(found) == 1 && found[0].Value > 0
+		return len(found) == 1 && found[0] > 0
 	})
 	for expression, want := range map[string]float64{
 		`sum(tare_trials_total)`:            7,
@@ -94,7 +94,7 @@ func TestPrometheusScrapesARunAndItsCountersRise(t *testing.T) {
 		// And who used the processor, and for how long it was watched.
 		`count(count by (__name__) ({__name__=~"tare_environment_.*",environment="docker"}))`: float64(len(usage.Quantities) + 2),
 	} {
-		if got := s.Query(t, expression, time.Time{}); len(got) != 1 || got[0].Value != want {
+		if got := s.Query(t, expression, time.Time{}); len(got) != 1 || got[0] != want {
 			t.Errorf("%s is %v, want %v", expression, got, want)
 		}
 	}

@@ -4,19 +4,19 @@ package prometheustest
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/api"
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
 
 	"tare/internal/testing/freeport"
 	"tare/internal/testing/needs"
@@ -28,6 +28,7 @@ const timeout = 60 * time.Second
 // Server is a Prometheus.
 type Server struct {
 	address string
+	api     v1.API
 	stderr  *bytes.Buffer
 	exited  chan struct{}
 }
@@ -64,6 +65,11 @@ func start(t testing.TB, storage, config string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{address: fmt.Sprintf("127.0.0.1:%d", freeport.New(t)), stderr: &bytes.Buffer{}, exited: make(chan struct{})}
+	client, err := api.NewClient(api.Config{Address: "http://" + s.address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.api = v1.NewAPI(client)
 	cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+storage,
 		"--storage.tsdb.retention.time=100y", "--web.listen-address="+s.address, "--log.level=warn")
 	cmd.Stderr = s.stderr
@@ -99,85 +105,46 @@ func (s *Server) ready() bool {
 	return false
 }
 
-// Sample is one series of a query result, with its value.
-type Sample struct {
-	Labels map[string]string
-	Value  float64
-}
-
-// Query evaluates an expression at a time; the zero time is now.
-func (s *Server) Query(t testing.TB, expression string, at time.Time) []Sample {
+// Query evaluates an expression at a time, and returns the values of its series; the zero
+// time is now.
+func (s *Server) Query(t testing.TB, expression string, at time.Time) (values []float64) {
 	t.Helper()
-	form := url.Values{"query": {expression}}
-	if !at.IsZero() {
-		form.Set("time", strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64))
+	result, _, _, err := s.api.Query(t.Context(), expression, at)
+	if err != nil {
+		t.Fatalf("%s: %v; stderr of Prometheus: %s", expression, err, s.stderr)
 	}
-	var answer struct {
-		Status, Error string
-		Data          struct {
-			Result json.RawMessage
-		}
+	series, is := result.(model.Vector)
+	if !is {
+		t.Fatalf("the result of %s is not a vector: %v", expression, result)
 	}
-	s.get(t, "/api/v1/query", form, &answer)
-	if answer.Status != "success" {
-		t.Fatalf("Prometheus rejected %s: %s", expression, answer.Error)
+	for _, one := range series {
+		values = append(values, float64(one.Value))
 	}
-	var vector []struct {
-		Metric map[string]string
-		Value  [2]any
-	}
-	if err := json.Unmarshal(answer.Data.Result, &vector); err != nil {
-		t.Fatalf("the result of %s is not a vector: %v: %s", expression, err, answer.Data.Result)
-	}
-	var samples []Sample
-	for _, v := range vector {
-		value, err := strconv.ParseFloat(fmt.Sprint(v.Value[1]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		samples = append(samples, Sample{v.Metric, value})
-	}
-	return samples
+	return values
 }
 
 // Labels returns the values of a label of a selector in a time range.
-func (s *Server) Labels(t testing.TB, label, selector string, from, to time.Time) []string {
+func (s *Server) Labels(t testing.TB, label, selector string, from, to time.Time) model.LabelValues {
 	t.Helper()
-	var answer struct{ Data []string }
-	s.get(t, "/api/v1/label/"+label+"/values", url.Values{"match[]": {selector},
-		"start": {strconv.FormatInt(from.Unix(), 10)}, "end": {strconv.FormatInt(to.Unix()+1, 10)}}, &answer)
-	return answer.Data
-}
-
-func (s *Server) get(t testing.TB, path string, form url.Values, answer any) {
-	t.Helper()
-	response, err := http.Get("http://" + s.address + path + "?" + form.Encode())
+	values, _, _, err := s.api.LabelValues(t.Context(), label, []string{selector}, from, to)
 	if err != nil {
-		t.Fatalf("%v; stderr of Prometheus: %s", err, s.stderr)
+		t.Fatalf("the values of %s: %v; stderr of Prometheus: %s", label, err, s.stderr)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err == nil {
-		err = json.Unmarshal(text, answer)
-	}
-	if err != nil {
-		t.Fatalf("%s: %v: %s", path, err, text)
-	}
+	return values
 }
 
 // Until repeats a query until enough accepts the result.
-func (s *Server) Until(t testing.TB, expression string, enough func([]Sample) bool) []Sample {
+func (s *Server) Until(t testing.TB, expression string, enough func([]float64) bool) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	var last []Sample
+	var last []float64
 	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); <-tick.C {
 		if last = s.Query(t, expression, time.Time{}); enough(last) {
-			return last
+			return
 		}
 	}
 	t.Fatalf("%s did not have the expected result within %v; the last result was %v", expression, timeout, last)
-	return nil
 }
 
 // Promtool runs promtool with the given stdin, and returns its output.
