@@ -49,17 +49,14 @@ func serve(folder, kubeall string, roles []string) error {
 	if err != nil {
 		return err
 	}
-	webhooks, err := d.serveWebhooks(c)
-	if err != nil {
-		return err
-	}
+	webhooks, configuration := serveWebhooks()
 	defer webhooks.Close()
 	defer webhooks.CloseClientConnections()
-	ctx, cancel := context.WithCancel(context.Background())
-	if err := d.install(ctx, webhooks, c, roles); err != nil {
-		cancel()
+	if err := c.install(configuration, roles); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	fmt.Println("ready")
 	go func() {
 		io.Copy(io.Discard, os.Stdin)

@@ -4,36 +4,24 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
 	"strings"
-
-	"crypto/tls"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	v1 "kubevirt.io/api/core/v1"
 )
 
-// serveWebhooks starts the server that the API server asks before it takes an object.
-func (d *double) serveWebhooks(c *control) (*httptest.Server, error) {
-	pair, err := tls.LoadX509KeyPair(c.pair[0], c.pair[1])
-	if err != nil {
-		return nil, err
-	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(admit))
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	s.StartTLS()
-	return s, nil
-}
-
-// configuration is the object by which the API server knows the webhooks.
-func (d *double) configuration(s *httptest.Server, c *control) []byte {
-	ca, _ := os.ReadFile(c.pair[0])
-	return fmt.Appendf(nil, `{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "virt-api-validator"},
+// serveWebhooks starts the server that the API server asks before it takes an object, and
+// returns the object by which it knows the server.
+func serveWebhooks() (s *httptest.Server, configuration string) {
+	s = httptest.NewTLSServer(http.HandlerFunc(admit))
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	return s, fmt.Sprintf(`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "virt-api-validator"},
 		"webhooks": [{"name": "validator.kubevirt.io", "sideEffects": "None", "admissionReviewVersions": ["v1"],
 			"clientConfig": {"url": %q, "caBundle": %q},
 			"rules": [{"apiGroups": ["kubevirt.io"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["virtualmachines", "virtualmachineinstances"]}]}]}`,
