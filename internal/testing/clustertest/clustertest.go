@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/testing/gobuild"
 )
 
 // Variable names the folder of the cluster; it is set while there is one.
@@ -34,16 +35,9 @@ func Kubectl(ctx context.Context, input string, arguments ...string) (string, er
 	return strings.TrimSpace(string(output)), nil
 }
 
-// Manifest is a file below deploy/kubernetes, seen from the directory of any package.
+// Manifest is a file below deploy/kubernetes.
 func Manifest(name string) string {
-	file := filepath.Join("deploy", "kubernetes", name)
-	for range 5 {
-		if _, err := os.Stat(file); err == nil {
-			break
-		}
-		file = filepath.Join("..", file)
-	}
-	return file
+	return filepath.Join(gobuild.Root(), "deploy", "kubernetes", name)
 }
 
 // Account returns a kubeconfig, in a directory, of a service account that has only what

@@ -66,6 +66,18 @@ func build(path, pkg, version string) error {
 	return nil
 }
 
+// Root is the directory of this tree, in which tests run.
+func Root() string {
+	directory, _ := os.Getwd()
+	for directory != "/" {
+		if _, err := os.Stat(filepath.Join(directory, "go.mod")); err == nil {
+			break
+		}
+		directory = filepath.Dir(directory)
+	}
+	return directory
+}
+
 // Raced tells whether this program was built with the race detector.
 func Raced() bool {
 	info, ok := debug.ReadBuildInfo()

@@ -3,9 +3,6 @@
 package kubevirttest
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,25 +23,13 @@ type Cluster struct {
 	Keys       sshguest.Keys
 }
 
-// root is the directory of the repository, in which tests run.
-func root() string {
-	directory, _ := os.Getwd()
-	for directory != "/" {
-		if _, err := os.Stat(filepath.Join(directory, "go.mod")); err == nil {
-			break
-		}
-		directory = filepath.Dir(directory)
-	}
-	return directory
-}
-
 // ErrNone is in the error where the program of the API server was not built.
 var ErrNone = exec.ErrNotFound
 
 // Program is the one that scripts/install-cluster.sh builds, or of the PATH. Without a
 // cluster make test leaves its tests to make test-kubernetes, though it may be built.
 func Program() (string, error) {
-	built := filepath.Join(root(), "build/cluster/bin/kubeall")
+	built := filepath.Join(gobuild.Root(), "build/cluster/bin/kubeall")
 	if _, err := os.Stat(built); err == nil && os.Getenv("TARE_TEST_CLUSTER") != "" {
 		return built, nil
 	}
@@ -59,45 +44,14 @@ func Fake(folder string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Kubeconfig: filepath.Join(folder, "kubeconfig"), Keys: keys}
-	if _, err := os.Stat(c.Kubeconfig); err != nil {
-		return c, begin(folder)
+	if _, err := os.Stat(c.Kubeconfig); err == nil {
+		return c, nil
 	}
-	return c, nil
-}
-
-// open are the stdin pipes of the doubles, which exit when these are closed, at the
-// latest with this process.
-var open []io.Closer
-
-func begin(folder string) error {
 	kubeall, err := Program()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	program := filepath.Join(folder, "fakekubevirt")
-	if err := gobuild.Build(program, source, ""); err != nil {
-		return err
-	}
-	if err := os.Symlink(testenv.Images(), filepath.Join(folder, "images")); err != nil {
-		return err
-	}
-	deploy := filepath.Join(root(), "deploy/kubernetes")
-	cmd := exec.Command(program, folder, kubeall, filepath.Join(deploy, "role.yaml"), filepath.Join(deploy, "role-kubevirt.yaml"))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	open = append(open, in)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		return fmt.Errorf("the double of KubeVirt did not start: %w", err)
-	}
-	return nil
+	deploy := filepath.Join(gobuild.Root(), "deploy/kubernetes")
+	_, err = testenv.Double(folder, source, kubeall, filepath.Join(deploy, "role.yaml"), filepath.Join(deploy, "role-kubevirt.yaml"))
+	return c, err
 }

@@ -17,20 +17,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tare/internal/base/strictyaml"
+	"tare/internal/testing/gobuild"
 )
 
-// Path returns the path of a schema by its name, such as study.schema.json, from
-// the directory of the test's package.
-func Path(name string) string {
-	root := "."
-	for range 6 {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
-		root = filepath.Join(root, "..")
-	}
-	return filepath.Join(root, "schema", name)
-}
+// Path returns the path of a schema by its name, such as study.schema.json.
+func Path(name string) string { return filepath.Join(gobuild.Root(), "schema", name) }
 
 // Validate validates a text, YAML or JSON, against a schema.
 func Validate(t testing.TB, schema string, text []byte) error {

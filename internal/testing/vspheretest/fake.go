@@ -3,16 +3,10 @@
 package vspheretest
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
-	"tare/internal/testing/gobuild"
 	"tare/internal/testing/sshguest"
 	"tare/internal/testing/testenv"
 )
@@ -34,9 +28,14 @@ func Fake(folder string) (options string, err error) {
 	at := filepath.Join(folder, "url")
 	url, err := os.ReadFile(at)
 	if err != nil {
-		if url, err = begin(folder); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "password"), []byte(Password+"\n"), 0o600); err != nil {
 			return "", err
 		}
+		line, err := testenv.Double(folder, source)
+		if err != nil {
+			return "", err
+		}
+		url = []byte(line)
 		if err := os.WriteFile(at, url, 0o600); err != nil {
 			return "", err
 		}
@@ -46,40 +45,4 @@ func Fake(folder string) (options string, err error) {
 		"template": "template", "snapshot": "fresh", "identity": keys.Identity(), "host_key": keys.HostKey(),
 	})
 	return string(text), err
-}
-
-// open are the stdin pipes of the simulators, which exit when these are closed, at the
-// latest with this process.
-var open []io.Closer
-
-func begin(folder string) (url []byte, err error) {
-	program := filepath.Join(folder, "vcsim")
-	if err := gobuild.Build(program, source, ""); err != nil {
-		return nil, err
-	}
-	if err := os.Symlink(testenv.Images(), filepath.Join(folder, "images")); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(folder, "password"), []byte(Password+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(program, folder)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	open = append(open, in)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("the simulator did not start: %w", err)
-	}
-	return []byte(strings.TrimSpace(line)), nil
 }
