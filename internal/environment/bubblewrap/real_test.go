@@ -3,12 +3,11 @@ package bubblewrap
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"tare/internal/environment"
+	"tare/internal/linux/procfile"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
@@ -36,13 +35,9 @@ func TestTheImagesVariablesAreNotInTheProcessList(t *testing.T) {
 	if got := testenv.Run(t, i, `echo "$MARK"`); got != "of the image" {
 		t.Errorf("a command has the variable %q", got)
 	}
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if line, _ := os.ReadFile(file); strings.Contains(string(line), "MARK=of the image") {
-			t.Errorf("%s is %q", file, line)
+	for _, pid := range procfile.PIDs() {
+		if line := strings.Join(procfile.CommandLine(pid), " "); strings.Contains(line, "MARK=of the image") {
+			t.Errorf("process %d is %q", pid, line)
 		}
 	}
 }

@@ -1,20 +1,18 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/procfile"
 )
 
 // process is referred to by a pidfd, so that a reused PID cannot stand for it.
@@ -31,20 +29,7 @@ func watch(pid int) (*process, error) {
 func (p *process) close() { unix.Close(p.fd) }
 
 // parent is the PID of the parent, 0 if it cannot be read.
-func (p *process) parent() int {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
-	// The program's name, which comes before, may itself hold ") ".
-	at := bytes.LastIndex(data, []byte(") "))
-	if err != nil || at < 0 {
-		return 0
-	}
-	fields := strings.Fields(string(data[at+2:]))
-	if len(fields) < 2 {
-		return 0
-	}
-	pid, _ := strconv.Atoi(fields[1])
-	return pid
-}
+func (p *process) parent() int { return procfile.Parent(p.pid) }
 
 // ended waits for the exit; false after the timeout.
 func (p *process) ended(ctx context.Context, timeout time.Duration) bool {
@@ -85,7 +70,7 @@ func endAll(ctx context.Context, processes []*process) error {
 
 // isHelper reports whether a process serves a container.
 func isHelper(pid int) bool {
-	words := commandLine(pid)
+	words := procfile.CommandLine(pid)
 	if len(words) == 0 {
 		return false
 	}
@@ -93,34 +78,21 @@ func isHelper(pid int) bool {
 	return slices.ContainsFunc([]string{"containerd-shim", "conmon", "runsc"}, func(helper string) bool { return strings.HasPrefix(program, helper) })
 }
 
-func commandLine(pid int) []string {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(data) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
-}
-
 // endHelpers ends the processes that serve a container which is gone, and removes the
 // cgroups that a runtime made for it: runsc leaves both when a start fails. The
 // command lines of the processes contain the container's unique id. parent is the
 // cgroup in which the container's was to be created, "" if the engine decided.
 func endHelpers(ctx context.Context, id, parent string) error {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return fmt.Errorf("finding the processes of container %.12s: %w", id, err)
-	}
 	found := []*process{}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || !isHelper(pid) || !strings.Contains(strings.Join(commandLine(pid), " "), id) {
+	for _, pid := range procfile.PIDs() {
+		if !isHelper(pid) || !strings.Contains(strings.Join(procfile.CommandLine(pid), " "), id) {
 			continue
 		}
 		if p, err := watch(pid); err == nil {
 			found = append(found, p)
 		}
 	}
-	err = endAll(ctx, found)
+	err := endAll(ctx, found)
 	groups := []string{"/docker/" + id, "/libpod_parent/libpod-" + id}
 	if parent != "" {
 		groups = append(groups, parent+"/"+id)

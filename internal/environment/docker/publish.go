@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	wire "github.com/moby/moby/api/types/network"
 
 	"tare/internal/base/strictyaml"
+	"tare/internal/linux/procfile"
 	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )
@@ -125,16 +125,8 @@ const proxyRole = "docker-proxy"
 // proxies are Docker's processes that pass on what the packet filter does not
 // translate: from the loopback, and from the container's own bridge.
 func proxies(address string) (list []usage.Process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		words := commandLine(pid)
+	for _, pid := range procfile.PIDs() {
+		words := procfile.CommandLine(pid)
 		if at := slices.Index(words, "-host-ip"); at >= 0 && at+1 < len(words) && words[at+1] == address {
 			list = append(list, usage.Process{PID: pid, Role: proxyRole})
 		}

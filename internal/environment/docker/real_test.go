@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +23,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/linux/procfile"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
@@ -218,11 +217,8 @@ func TestAStartThatFailsHalfwayLeavesNothing(t *testing.T) {
 	if left := s.left(); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid := 0
-		fmt.Sscan(e.Name(), &pid)
-		if line := strings.Join(commandLine(pid), " "); pid > 0 && isHelper(pid) && strings.Contains(line, "tare-"+s.owner.ID()) {
+	for _, pid := range procfile.PIDs() {
+		if line := strings.Join(procfile.CommandLine(pid), " "); isHelper(pid) && strings.Contains(line, "tare-"+s.owner.ID()) {
 			t.Errorf("process %d still runs: %s", pid, line)
 		}
 	}

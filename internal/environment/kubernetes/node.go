@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -134,15 +133,11 @@ func hasNetwork(pid int) bool {
 
 // parentOf is the parent of a process if it is a shim; 0 otherwise.
 func parentOf(pid int) int {
-	fields := procfile.Stat(pid)
-	if len(fields) <= procfile.StatParent {
-		return 0
-	}
-	name, err := os.ReadFile("/proc/" + fields[procfile.StatParent] + "/comm")
+	parent := procfile.Parent(pid)
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))
 	if err != nil || !bytes.HasPrefix(name, []byte("containerd-shim")) && !bytes.HasPrefix(name, []byte("conmon")) {
 		return 0
 	}
-	parent, _ := strconv.Atoi(fields[procfile.StatParent])
 	return parent
 }
 

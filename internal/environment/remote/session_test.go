@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +21,7 @@ import (
 	"tare/internal/host"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/linux/procfile"
 	"tare/internal/testing/localhost"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
@@ -124,10 +123,9 @@ func TestALinkWithoutDataSaysWhetherTheHostStandsStillToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := 0
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range files {
-		if words, _ := os.ReadFile(file); strings.Contains(string(words), "\x00"+remote.Command+"\x00") && strings.Contains(string(words), home) {
-			served, _ = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+	for _, pid := range procfile.PIDs() {
+		if words := procfile.CommandLine(pid); slices.Contains(words, remote.Command) && slices.Contains(words, home) {
+			served = pid
 		}
 	}
 	if served == 0 {
@@ -161,6 +159,7 @@ func TestTheEndOfASessionEndsWhatItStarted(t *testing.T) {
 	if alive, err := cleanup.Alive(home); err != nil || len(alive) > 0 {
 		t.Errorf("owners there: %v, %v", alive, err)
 	}
+	<-i.Agent().Done()
 	if err := i.Agent().Err(); err == nil || !strings.Contains(err.Error(), "this machine") {
 		t.Errorf("the agent's end is told as %v", err)
 	}

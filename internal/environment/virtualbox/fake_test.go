@@ -170,7 +170,7 @@ func TestAVMsProcessAndItsVirtualCPUsAreFoundByTheirNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := processOf("/proc", about["UUID"])
+	pid, err := processOf(about["UUID"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestAVMsProcessAndItsVirtualCPUsAreFoundByTheirNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := processOf("/proc", "00000000-0000"); err == nil {
+	if _, err := processOf("00000000-0000"); err == nil {
 		t.Error("a process of a VM that does not run was found")
 	}
 }

@@ -1,12 +1,10 @@
 package virtualbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +16,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/procfile"
 )
 
 // vmGroup is the cgroup of a VM's process. VirtualBox's daemon starts the process, so
@@ -45,7 +44,7 @@ func reserve(r environment.Request) (*vmGroup, []string, error) {
 // adopt moves the process of the VM with this UUID into the cgroup, and pins each
 // thread of a virtual CPU to a core.
 func (p *vmGroup) adopt(r environment.Request, uuid string) (notes []string, err error) {
-	if p.pid, err = processOf("/proc", uuid); err != nil {
+	if p.pid, err = processOf(uuid); err != nil {
 		return nil, err
 	}
 	if p.release, err = r.Owner.Adopt(p.pid, "vmm"); err != nil {
@@ -86,19 +85,13 @@ func (p *vmGroup) clear(ctx context.Context) error {
 
 // processOf returns the PID of a VM's process, whose command line is
 // "VBoxHeadless --comment NAME --startvm UUID --vrde config".
-func processOf(proc, uuid string) (int, error) {
-	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "cmdline"))
-	for _, file := range files {
-		line, err := os.ReadFile(file)
-		if err != nil {
-			continue
-		}
-		words := strings.Split(string(bytes.TrimRight(line, "\x00")), "\x00")
+func processOf(uuid string) (int, error) {
+	for _, pid := range procfile.PIDs() {
+		words := procfile.CommandLine(pid)
 		at := slices.Index(words, "--startvm")
-		if at < 0 || at+1 == len(words) || words[at+1] != uuid || !strings.HasPrefix(filepath.Base(words[0]), "VBox") {
-			continue
+		if at >= 0 && at+1 < len(words) && words[at+1] == uuid && strings.HasPrefix(filepath.Base(words[0]), "VBox") {
+			return pid, nil
 		}
-		return strconv.Atoi(filepath.Base(filepath.Dir(file)))
 	}
 	return 0, fmt.Errorf("no process of this machine has --startvm %s on its command line, although VirtualBox reports that the VM is running", uuid)
 }

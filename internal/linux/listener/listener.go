@@ -78,7 +78,7 @@ func HeldBy(pids []int, all []Socket) []Socket {
 		return slices.DeleteFunc(slices.Clone(all), func(s Socket) bool { return !held[s.inode] })
 	}
 	var others []int
-	for pid := range procfile.Parents() {
+	for _, pid := range procfile.PIDs() {
 		if !slices.Contains(pids, pid) {
 			others = append(others, pid)
 		}

@@ -127,15 +127,40 @@ const (
 	StatStart  = 19
 )
 
+// Parent of a process; 0 of one that is gone.
+func Parent(pid int) int {
+	fields := Stat(pid)
+	if len(fields) <= StatParent {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[StatParent])
+	return parent
+}
+
+// PIDs are those of all processes.
+func PIDs() (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// CommandLine has the words of a process; none of a zombie, or of one that is gone.
+func CommandLine(pid int) []string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+}
+
 // Parents returns the parent of each process.
 func Parents() map[int]int {
-	entries, _ := os.ReadDir("/proc")
 	parents := map[int]int{}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
+	for _, pid := range PIDs() {
 		if fields := Stat(pid); len(fields) > StatParent {
 			parents[pid], _ = strconv.Atoi(fields[StatParent])
 		}

@@ -1,12 +1,10 @@
 package testenv
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
 	"tare/internal/linux/cgroup"
+	"tare/internal/linux/procfile"
 )
 
 // Left lists what is left of the owners of a home whose ids begin with ids: objects of
@@ -75,12 +74,9 @@ func Left(ctx context.Context, home, ids string) (list []string) {
 // commandLines are the command lines of all processes by PID; a zombie has none.
 func commandLines() map[int]string {
 	lines := map[int]string{}
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range files {
-		words, err := os.ReadFile(file)
-		pid, number := strconv.Atoi(strings.Split(file, "/")[2])
-		if err == nil && number == nil && len(words) > 0 && pid != os.Getpid() {
-			lines[pid] = string(bytes.TrimSpace(bytes.ReplaceAll(words, []byte{0}, []byte{' '})))
+	for _, pid := range procfile.PIDs() {
+		if words := procfile.CommandLine(pid); len(words) > 0 && pid != os.Getpid() {
+			lines[pid] = strings.Join(words, " ")
 		}
 	}
 	return lines
