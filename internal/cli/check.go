@@ -118,7 +118,7 @@ func writeSheet(w io.Writer, s budget.Sheet, format string, width int) error {
 	term.Table(w, width, rows)
 	fmt.Fprintf(w, "\n%s\n", s)
 	if confounded {
-		fmt.Fprint(w, term.Prose(model.Mark+" "+budget.Confounded+": tare parity "+s.Run, width))
+		fmt.Fprint(w, term.Prose(model.Mark+" "+model.Confounded+": tare parity "+s.Run, width))
 	}
 	for _, reason := range slices.Compact(reasons) {
 		fmt.Fprint(w, term.Prose(term.Cell(reason), width))

@@ -32,6 +32,9 @@ func printPlan(app *App, d *run.DryRun) error {
 	if plan.Price != nil {
 		planLine(w, "price", plan.Price.String())
 	}
+	if len(plan.Accept) > 0 {
+		planLine(w, "accept", strings.Join(plan.Accept, ", "))
+	}
 	for _, s := range plan.Secrets() {
 		planLine(w, "secret", s.Words())
 	}

@@ -38,6 +38,8 @@ type Finding struct {
 	// Workloads are the stresses of workloads that it affects; empty for all.
 	Workloads []string `json:"workloads,omitempty"`
 	Remove    string   `json:"remove,omitempty"`
+	// NoVerdict: it makes the comparison meaningless, so that there is no verdict.
+	NoVerdict bool `json:"no_verdict,omitempty"`
 	// Asked are the settings of the study that are related to it and differ, whether
 	// or not they make it chosen: "docker: log=json-file".
 	Asked       []string     `json:"asked,omitempty"`
@@ -157,7 +159,7 @@ func (f Fingerprint) fact(key string) Fact {
 // have different workloads and related settings.
 func (f *Finding) add(also Finding, d Difference) {
 	f.Differences = append(f.Differences, d)
-	f.Touches = f.Touches || also.Touches
+	f.Touches, f.NoVerdict = f.Touches || also.Touches, f.NoVerdict || also.NoVerdict
 	for _, asked := range also.Asked {
 		if !slices.Contains(f.Asked, asked) {
 			f.Asked = append(f.Asked, asked)
@@ -288,7 +290,7 @@ func (m *matcher) has(s Side, trait string) bool {
 
 // finding returns the finding of a rule for a difference.
 func (m *matcher) finding(r *Rule, d Difference) Finding {
-	f := Finding{Finding: r.Finding, Class: r.Class, Reason: r.Reason, Effect: r.Effect, Workloads: r.Workloads, Remove: r.Remove,
+	f := Finding{Finding: r.Finding, Class: r.Class, Reason: r.Reason, Effect: r.Effect, Workloads: r.Workloads, Remove: r.Remove, NoVerdict: r.Verdict == noVerdict,
 		Touches: len(r.Workloads) == 0 || slices.Contains(r.Workloads, m.stresses)}
 	always := m.asked(r.ChosenBy, d)
 	f.Asked = append(always, m.asked(r.ChosenWithinKindBy, d)...)
@@ -299,8 +301,11 @@ func (m *matcher) finding(r *Rule, d Difference) Finding {
 		// The study did not ask for it.
 		f.Class = Confound
 	}
+	if f.Class == Confound && slices.Contains(m.rules.Accepted, f.Finding) {
+		f.Class, f.Asked = Chosen, append(f.Asked, "accept: "+f.Finding)
+	}
 	if f.Class == Chosen || f.Effect == "" {
-		f.Effect, f.Remove, f.Workloads, f.Touches = "", "", nil, false
+		f.Effect, f.Remove, f.Workloads, f.Touches, f.NoVerdict = "", "", nil, false, false
 	}
 	return f
 }

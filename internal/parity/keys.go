@@ -67,7 +67,7 @@ func SplitRole(fact string) (key, role string) {
 // instances have different keys without At.
 func ByRole(key string) bool {
 	family, _, _ := strings.Cut(key, "[")
-	return slices.Contains([]string{"allocator", "program", "configuration", "command", "log"}, family)
+	return slices.Contains([]string{"allocator", "program", "configuration", "command", "log", "parameter"}, family)
 }
 
 // Match reports whether a fact's key matches a pattern. A * matches any text that

@@ -98,3 +98,27 @@ func TestThePublishedConfigurationsShowTheirConfounds(t *testing.T) {
 		"log path": "log.driver",
 	})
 }
+
+// With O_DIRECT one side waits for the disk, and the other for the host's memory.
+func TestDirectIOThatDoesNotReachTheDiskTakesTheVerdict(t *testing.T) {
+	for environment, finding := range map[string]string{"gvisor": "direct I/O in the sandbox", "vm": "host's page cache behind the guest's disk", "docker": ""} {
+		for parameter, want := range map[string]string{"direct = 1": finding, "access = direct": finding, "direct = 0": "", "access = cached": ""} {
+			name, value, _ := strings.Cut(parameter, " = ")
+			prints := map[string]Fingerprint{}
+			for _, of := range []string{"native", environment} {
+				prints[of] = recorded(t, "fio", of)
+				prints[of].Facts["parameter["+name+"]"] = Fact{Value: value, Seen: Planned}
+			}
+			c := Builtin().Compare(recordedSides["native"], recordedSides[environment], prints["native"], prints[environment], "disk")
+			got := ""
+			for _, f := range c.Confounds() {
+				if f.NoVerdict {
+					got += f.Finding
+				}
+			}
+			if got != want {
+				t.Errorf("%s with %s: %q takes the verdict, not %q", environment, parameter, got, want)
+			}
+		}
+	}
+}

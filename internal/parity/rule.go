@@ -28,6 +28,8 @@ const (
 type Rules struct {
 	Traits []Trait `yaml:"traits"`
 	Rules  []Rule  `yaml:"rules"`
+	// Accepted are findings that the study asks for by name: they are chosen.
+	Accepted []string `yaml:"-"`
 }
 
 // Trait is a property of environments, derived from their kind, settings or label.
@@ -55,6 +57,9 @@ type Rule struct {
 	Effect    string   `yaml:"effect"`
 	Workloads []string `yaml:"workloads"`
 	Remove    string   `yaml:"remove"`
+	// Verdict is none where the confound makes a comparison meaningless, so that there
+	// is no verdict on workloads that it affects; "" otherwise.
+	Verdict string `yaml:"verdict"`
 	// ChosenBy are keys of the plan: the difference is chosen if the setting of one
 	// of them differs. ChosenWithinKindBy applies only between two environments of
 	// one kind: there the comparison is about the settings; between two
@@ -88,6 +93,9 @@ const (
 	compareIgnore = "ignore"
 	compareWithin = "within " // a share
 )
+
+// noVerdict is the value of verdict: in rules.
+const noVerdict = "none"
 
 // stresses are the values of stresses: in packs.
 var stresses = []string{"cpu", "memory", "syscalls", "disk", "network", "start"}
@@ -165,6 +173,9 @@ func (r *Rule) check(at strictyaml.Node, traits []string) {
 	}
 	switch r.Class {
 	case Confound:
+		if r.Verdict != "" && r.Verdict != noVerdict {
+			at.At("verdict").Problemf("%s", strictyaml.Unknown("verdict", r.Verdict, []string{noVerdict}))
+		}
 		for key, text := range map[string]string{"effect": r.Effect, "remove": r.Remove} {
 			if text == "" {
 				at.Problemf("%s: is missing; rules for confounds need it", key)
@@ -178,6 +189,28 @@ func (r *Rule) check(at strictyaml.Node, traits []string) {
 	default:
 		at.At("class").Problemf("%s", strictyaml.Unknown("class", string(r.Class), []string{string(Inherent), string(Chosen), string(Confound)}))
 	}
+}
+
+// Confounds are the names of what can be a confound, in the order of the rules.
+func (r *Rules) Confounds() (names []string) {
+	for _, rule := range r.Rules {
+		if (rule.Class == Confound || rule.Class == Chosen) && !slices.Contains(names, rule.Finding) {
+			names = append(names, rule.Finding)
+		}
+	}
+	return names
+}
+
+// Parameters are the parameters of workloads that conditions of rules name.
+func (r *Rules) Parameters() (names []string) {
+	for _, rule := range r.Rules {
+		for key := range rule.When.Facts {
+			if name := Argument(key); Match(parameters, key) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // fits reports whether a text matches a pattern, in which * matches any text.

@@ -36,6 +36,7 @@ func TestInvalidRulesAreRefusedWithTheirPosition(t *testing.T) {
 	for text, says := range map[string]string{
 		"rules: [{finding: a, facts: [x], class: odd, reason: b}]":                                                                       `unknown class "odd"`,
 		"rules: [{finding: a, facts: [x], class: confound, reason: b, effect: c}]":                                                       "remove: is missing",
+		"rules: [{finding: a, facts: [x], class: confound, reason: b, effect: c, remove: d, verdict: no}]":                               `unknown verdict "no"`,
 		"rules: [{finding: a, facts: [x], class: chosen, reason: b}]":                                                                    "chosen_by: is missing",
 		"rules: [{finding: a, class: inherent, reason: b}]":                                                                              "facts: is missing",
 		"rules: [{finding: a, facts: [x], class: inherent, reason: b, compare: near}]":                                                   `unknown comparison "near"`,

@@ -91,7 +91,7 @@ func (c *Cause) add(workload string, f Finding) {
 	c.Under = append(c.Under, workload)
 	if f.Touches {
 		c.Over = append(c.Over, workload)
-		c.Touches = true
+		c.Touches, c.NoVerdict = true, c.NoVerdict || f.NoVerdict
 	}
 	for _, asked := range f.Asked {
 		if !slices.Contains(c.Asked, asked) {

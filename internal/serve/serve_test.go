@@ -58,7 +58,7 @@ func TestARunMarksWhatAConfoundAffects(t *testing.T) {
 	page(t, s.base()+"/") // fills the index
 	for _, name := range []string{"fair", "unfair"} {
 		text := page(t, s.base()+"/runs/"+index.Identity(filepath.Join(directory, name))+"/")
-		if marked := strings.Contains(text, `href="report#parity"`) && strings.Contains(text, "affects this comparison"); marked != (name == "unfair") {
+		if marked := strings.Contains(text, `href="report#parity"`) && strings.Contains(text, "something besides the layer differs (where"); marked != (name == "unfair") {
 			t.Errorf("%s: marked is %t:\n%s", name, marked, text)
 		}
 		for _, want := range []string{`data-label="Baseline">1.01 s<`, `data-label="Value">1.1`, `data-label="Blocks">n=10`} {

@@ -54,6 +54,7 @@ type document struct {
 	Image        imageSection    `yaml:"image"`
 	Workloads    section         `yaml:"workloads"`
 	Price        *cost.Price     `yaml:"price"`
+	Accept       []string        `yaml:"accept"`
 	Sampling     samplingSection `yaml:"sampling"`
 	Design       *designSection  `yaml:"design"`
 	Scales       section         `yaml:"scales"`

@@ -56,6 +56,8 @@ type Plan struct {
 	Design   Design      `json:"design"`
 	Sampling Sampling    `json:"sampling,omitzero"`
 	Price    *cost.Price `json:"price,omitempty"` // of what operations use; nil for none
+	// Accept are confounds that the study asks for, by the names of their findings.
+	Accept []string `json:"accept,omitempty"`
 	// AvailableMemory of the machine when the run began; 0 where nothing depends on
 	// it. See Groups.
 	AvailableMemory quantity.Bytes `json:"available_memory,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/image/recipe"
+	"tare/internal/parity"
 	"tare/internal/stats"
 )
 
@@ -91,6 +92,12 @@ func resolve(root strictyaml.Node, file *File, over Overrides, problems *stricty
 	plan.Sampling = d.Sampling.resolve(root.At("sampling"))
 	if plan.Price = d.Price; d.Price != nil {
 		validate(root.At("price"), d.Price)
+	}
+	plan.Accept = d.Accept
+	for i, name := range plan.Accept {
+		if known := parity.Builtin().Confounds(); !slices.Contains(known, name) {
+			root.At("accept", i).Problemf("accept: %s", strictyaml.Unknown("confound", name, known))
+		}
 	}
 	plan.Workloads, recipes = resolveWorkloads(root, d.Workloads, scaled.Workloads, file, design.fresh, plan.Hosts, plan.costs(), problems)
 	checkScales(d.Scales, plan)

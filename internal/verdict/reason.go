@@ -36,7 +36,8 @@ const (
 	NotPositiveRun  = "not-positive-run" // Side is the first run or the second one
 	UnpairedRun     = "unpaired-run"
 	FewInRuns       = "few-in-runs"
-	Told            = "told" // in words that were written before
+	Incomparable    = "incomparable" // a confound makes the comparison meaningless
+	Told            = "told"         // in words that were written before
 )
 
 // IsZero reports whether there is no reason.
@@ -79,6 +80,8 @@ func (r Reason) String() string {
 		return fmt.Sprintf("%d and %d blocks are too few for an interval at level %.2g", r.Number, r.Second, r.Value)
 	case TooFew:
 		return "too few results for an interval"
+	case Incomparable:
+		return "not comparable: " + r.Cause
 	case LooksEquivalent:
 		return "looks equivalent"
 	case LooksFaster:

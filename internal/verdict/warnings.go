@@ -3,6 +3,7 @@ package verdict
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"tare/internal/environment"
 	"tare/internal/stats"
@@ -15,6 +16,20 @@ func (c *Contrast) withdraw(block int, code string, reason Reason) {
 	c.Low, c.High = math.Inf(-1), math.Inf(1)
 	c.warn(Warning{Code: code, Reason: reason})
 }
+
+// Withhold takes the verdict of a contrast that these confounds make meaningless, and with it
+// the interval: median and range of the blocks are left.
+func (c *Contrast) Withhold(confounds []string) {
+	if c.N == 0 && !c.Unpaired || c.NoRatio() {
+		return // there is none, for another reason
+	}
+	c.Verdict, c.Leaning, c.Reason = None, "", Reason{Code: Incomparable, Cause: strings.Join(confounds, ", ")}
+	c.Look, c.Looks, c.IntervalN, c.Projection, c.InsideMargin, c.Open, c.Precise = 0, nil, 0, 0, false, false, false
+	c.Low, c.High, c.Simultaneous, c.Nodes = math.Inf(-1), math.Inf(1), Ends{}, nil
+}
+
+// Withheld reports whether a confound took the verdict of a contrast.
+func (c *Contrast) Withheld() bool { return c.Reason.Code == Incomparable }
 
 // NoRatio reports whether a contrast was given up because of values of 0 or less, or of
 // failures.

@@ -30,7 +30,9 @@ type Book struct {
 
 // New returns a book. label returns the label of an environment, such as tcg.
 func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment string) string) *Book {
-	b := &Book{plan: plan, label: label, rules: parity.Builtin(), prints: map[subject.Cell][]parity.Fingerprint{}}
+	rules := *parity.Builtin()
+	rules.Accepted = plan.Accept
+	b := &Book{plan: plan, label: label, rules: &rules, prints: map[subject.Cell][]parity.Fingerprint{}}
 	for _, p := range prints {
 		at := subject.Cell{Environment: p.Environment, Workload: p.Workload}
 		b.prints[at] = append(b.prints[at], p)
@@ -38,18 +40,18 @@ func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment s
 	return b
 }
 
-// Between compares an environment with another one for a workload, on the first node
-// where both have a fingerprint; false if there is none.
+// Between compares an environment with another one for a workload at a level, or the first
+// one, on the first node where both have a fingerprint; false if there is none. Fingerprints
+// are those of the first level, with what the plan says of this one.
 func (b *Book) Between(at subject.Cell, baseline string) (parity.Comparison, bool) {
 	if at.Environment == baseline {
 		return parity.Comparison{}, false
 	}
-	from := at.In(baseline)
-	for _, base := range b.prints[from] {
-		for _, other := range b.prints[at] {
+	from, first := at.In(baseline), subject.Cell{Environment: at.Environment, Workload: at.Workload}
+	for _, base := range b.prints[first.In(baseline)] {
+		for _, other := range b.prints[first] {
 			if base.Node == other.Node {
-				base, other = b.planned(base, from), b.planned(other, at)
-				return b.rules.Compare(b.side(from), b.side(at), base, other, b.stresses(at.Workload)), true
+				return b.rules.Compare(b.side(from), b.side(at), b.with(base, from), b.with(other, at), b.stresses(at.Workload)), true
 			}
 		}
 	}
@@ -119,26 +121,29 @@ func (b *Book) pairs() (pairs []pair) {
 	return pairs
 }
 
-// Mark adds a warning to each contrast that a confound affects. A contrast of an
+// Mark adds a warning to each contrast that a confound affects, and takes the verdict of
+// those that it makes meaningless: the one place where that is decided. A contrast of an
 // environment with itself, at another level, has none.
 func (b *Book) Mark(contrasts []verdict.Contrast) []verdict.Contrast {
 	marked := slices.Clone(contrasts)
-	names := map[string]map[subject.Cell][]string{} // by baselines
+	found := map[string][]parity.Finding{}
 	for i := range marked {
 		c := &marked[i]
-		at := subject.Cell{Environment: c.Environment, Workload: c.Workload}
-		confounds, seen := names[c.Baseline][at]
+		at := c.Figure().Cell
+		key := fmt.Sprint(c.Baseline, at.Environment, at.Workload, b.planned(at), b.planned(at.In(c.Baseline)))
+		confounds, seen := found[key]
 		if !seen {
 			if compared, known := b.Between(at, c.Baseline); known {
-				confounds = Names(compared.Confounds())
+				confounds = compared.Confounds()
 			}
-			if names[c.Baseline] == nil {
-				names[c.Baseline] = map[subject.Cell][]string{}
-			}
-			names[c.Baseline][at] = confounds
+			found[key] = confounds
 		}
-		if len(confounds) > 0 {
-			c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound, Other: c.Baseline, Confounds: confounds})
+		if len(confounds) == 0 {
+			continue
+		}
+		c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound, Other: c.Baseline, Confounds: Names(confounds)})
+		if names := Names(lists.Filter(confounds, func(f parity.Finding) bool { return f.NoVerdict })); len(names) > 0 {
+			c.Withhold(names)
 		}
 	}
 	return marked
@@ -149,36 +154,61 @@ func Names(findings []parity.Finding) []string {
 	return lists.Map(findings, func(f parity.Finding) string { return f.Finding })
 }
 
-// planned adds to a fingerprint the facts that only the plan has: each parameter
-// of the workload that any environment sets (with:).
-func (b *Book) planned(f parity.Fingerprint, at subject.Cell) parity.Fingerprint {
-	w := b.plan.Workload(at.Workload)
-	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == at.Environment })
-	if w == nil || len(w.Levels) == 0 || i < 0 {
-		return f
+// planned are the facts that only the plan has: each parameter of the workload that any
+// environment sets (with:), or that a rule asks for.
+func (b *Book) planned(at subject.Cell) map[string]parity.Fact {
+	e, w, level := b.find(at)
+	if e == nil || level == nil {
+		return nil
 	}
-	f.Facts = maps.Clone(f.Facts)
-	if f.Facts == nil {
-		f.Facts = map[string]parity.Fact{}
+	facts, values := map[string]parity.Fact{}, e.Parameters(at.Workload, *level)
+	add := func(parameter string) {
+		facts["parameter["+parameter+"]"] = parity.Fact{Value: w.Pack.Parameters[parameter].Format(values[parameter]), Seen: parity.Planned}
 	}
-	values := b.plan.Environments[i].Parameters(at.Workload, w.Levels[0])
-	for _, e := range b.plan.Environments {
-		for parameter := range e.With[at.Workload] {
-			f.Facts["parameter["+parameter+"]"] = parity.Fact{Value: w.Pack.Parameters[parameter].Format(values[parameter]), Seen: parity.Planned}
+	for _, parameter := range b.rules.Parameters() {
+		if _, has := w.Pack.Parameters[parameter]; has {
+			add(parameter)
 		}
 	}
+	for _, e := range b.plan.Environments {
+		for parameter := range e.With[at.Workload] {
+			add(parameter)
+		}
+	}
+	return facts
+}
+
+// with adds to a fingerprint what the plan says.
+func (b *Book) with(f parity.Fingerprint, at subject.Cell) parity.Fingerprint {
+	facts := maps.Clone(f.Facts)
+	if facts == nil {
+		facts = map[string]parity.Fact{}
+	}
+	maps.Copy(facts, b.planned(at))
+	f.Facts = facts
 	return f
 }
 
-// side returns the settings of an environment for a workload, at the level at
-// which fingerprints are taken: the first.
+// find is what the plan has of a cell, nil where it has none; without a level that is the
+// first one.
+func (b *Book) find(at subject.Cell) (e *study.Environment, w *study.Workload, level *study.Level) {
+	if i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == at.Environment }); i >= 0 {
+		e = &b.plan.Environments[i]
+	}
+	if w = b.plan.Workload(at.Workload); w == nil || len(w.Levels) == 0 {
+		return e, w, nil
+	}
+	i := slices.IndexFunc(w.Levels, func(l study.Level) bool { return l.Name == at.Level })
+	return e, w, &w.Levels[max(i, 0)]
+}
+
+// side returns the settings of an environment for a workload at a level.
 func (b *Book) side(at subject.Cell) parity.Side {
 	s := parity.Side{Name: at.Environment, Label: b.label(at.Environment), Asked: map[string]string{}, Usual: map[string]string{}}
-	i := slices.IndexFunc(b.plan.Environments, func(e study.Environment) bool { return e.Name == at.Environment })
-	if i < 0 {
+	e, w, level := b.find(at)
+	if e == nil {
 		return s
 	}
-	e := b.plan.Environments[i]
 	s.Kind = e.Kind
 	set, usual := e.OptionWords()
 	if len(usual) == 0 {
@@ -186,8 +216,8 @@ func (b *Book) side(at subject.Cell) parity.Side {
 	}
 	addSettings(&s, "options.", set, usual)
 	addSettings(&s, "limits.", limits(e.Limits), limits(b.plan.Limits))
-	if w := b.plan.Workload(at.Workload); w != nil && len(w.Levels) > 0 {
-		addSettings(&s, "with.", e.Parameters(at.Workload, w.Levels[0]), w.Levels[0].Parameters)
+	if level != nil {
+		addSettings(&s, "with.", e.Parameters(at.Workload, *level), level.Parameters)
 		if driver := w.Pack.Driver; driver != nil {
 			s.Into = map[string][]string{"command[" + cmp.Or(driver.Role, "driver") + "]": driver.References()}
 		}

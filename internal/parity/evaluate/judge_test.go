@@ -129,6 +129,38 @@ func TestTheSystemOfTheMachineIsAskedForWithinAKind(t *testing.T) {
 	}
 }
 
+func TestAMeaninglessComparisonHasNoVerdictUntilTheStudyAsksForIt(t *testing.T) {
+	p := planned(t)
+	disk := &p.Workloads[0]
+	disk.Pack.Parameters = map[string]workload.Parameter{"direct": {}}
+	disk.Levels = nil
+	for _, direct := range []string{"0", "1"} {
+		disk.Levels = append(disk.Levels, study.Level{Name: "direct=" + direct, Parameters: map[string]string{"direct": direct}})
+	}
+	p.Environments[1].Kind = "gvisor"
+	decided := verdict.Contrast{Environment: "usual", Baseline: "native", Workload: "disk", N: 12, IntervalN: 12, Estimate: .9, Low: .8, High: 1, Middle: .9, Verdict: verdict.Faster}
+	judged := func() (all []verdict.Contrast) {
+		for _, level := range []string{"direct=0", "direct=1"} {
+			c := decided
+			c.Level = level
+			all = append(all, c)
+		}
+		return New(p, prints(map[string]string{"native": "ext4", "usual": "9p"}), unlabelled).Mark(all)
+	}
+	all := judged()
+	if c := all[0]; c.Verdict != verdict.Faster || len(c.Warnings) > 0 {
+		t.Errorf("with the page cache on both sides: %s %v", c.Verdict, c.Warnings)
+	}
+	const finding = "direct I/O in the sandbox"
+	if c := all[1]; c.Verdict != verdict.None || c.Reason.String() != "not comparable: "+finding || len(c.Warnings) != 1 || c.Bounded() || c.Middle != .9 {
+		t.Errorf("with direct I/O: %+v", c)
+	}
+	p.Accept = []string{finding}
+	if c := judged()[1]; c.Verdict != verdict.Faster || len(c.Warnings) > 0 {
+		t.Errorf("where the study asks for it: %s %v", c.Verdict, c.Warnings)
+	}
+}
+
 func TestOnlyContrastsThatAConfoundTouchesAreMarkedAndTheInputStaysAsItWas(t *testing.T) {
 	b := New(planned(t), prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
 	var contrasts []verdict.Contrast

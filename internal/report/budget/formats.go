@@ -55,9 +55,6 @@ func (r Result) Subject() string {
 	return strings.Join(strings.Fields(place(r.Workload, r.Level)+" "+r.Metric+" "+who), " ")
 }
 
-// Confounded explains the mark.
-const Confounded = "something besides the layer differs"
-
 // Mark says that a confound affects what was compared.
 func (r Result) Mark() string { return model.ConfoundMark(&r.contrast) }
 
@@ -76,7 +73,7 @@ func (r Result) Sentence() string {
 		text += "; " + r.Reason
 	}
 	if r.Mark() != "" {
-		text += "; " + Confounded
+		text += "; " + model.Confounded
 	}
 	return text
 }
@@ -196,7 +193,7 @@ func writeMarkdown(w io.Writer, s Sheet) error {
 		}
 	}
 	if slices.ContainsFunc(s.Results, func(r Result) bool { return r.Mark() != "" }) {
-		notes = append(notes, model.Mark+" "+Confounded)
+		notes = append(notes, model.Mark+" "+model.Confounded)
 	}
 	notes = slices.Compact(notes)
 	for i, note := range notes {

@@ -110,7 +110,7 @@ func (p *picture) sign(of verdict.Verdict, at point) {
 }
 
 // confounded explains the mark of a comparison that a confound affects.
-const confounded = model.Mark + " something besides the layer differs"
+const confounded = model.Mark + " " + model.Confounded
 
 type entry struct {
 	text string

@@ -92,7 +92,7 @@ func (v *Report) undecided(e *Environment) []*verdict.Contrast {
 	var all []*verdict.Contrast
 	for _, r := range v.Primary() {
 		c := r.Metric.Cell(e.Name).Contrast
-		if c != nil && !c.Unpaired && (c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None && c.N > 0 && c.N < stats.LeastBlocks) {
+		if c != nil && !c.Unpaired && (c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None && !c.Withheld() && c.N > 0 && c.N < stats.LeastBlocks) {
 			all = append(all, c)
 		}
 	}

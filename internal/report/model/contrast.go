@@ -17,7 +17,7 @@ const companion = cost.CPU
 func VerdictWord(c *verdict.Contrast) string {
 	switch {
 	case c.Verdict == verdict.None:
-		return "no verdict"
+		return noVerdict
 	case c.Leaning != "":
 		return "leaning " + string(c.Leaning)
 	}
@@ -89,7 +89,7 @@ func Remark(c *verdict.Contrast) string {
 	switch {
 	case c.InsideMargin:
 		return "a real difference, inside the margin"
-	case c.Verdict == verdict.None && !slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.FewBlocks }):
+	case c.Withheld(), c.Verdict == verdict.None && !slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.FewBlocks }):
 		return c.Reason.String() // few blocks are reported once, in the notes
 	}
 	return ""

@@ -20,8 +20,11 @@ const FairnessTitle = "Parity"
 // Mark follows a verdict that a confound affects.
 const Mark = "†"
 
+// Confounded is what the mark says of a comparison.
+const Confounded = "something besides the layer differs"
+
 // MarkMeans explains the mark.
-const MarkMeans = Mark + " a confound affects this comparison: something other than the layer differs, and may be the cause"
+const MarkMeans = Mark + " " + Confounded + " (where that makes the comparison meaningless, there is no verdict)"
 
 // ConfoundMark is the mark of a contrast; "" if no confound affects it.
 func ConfoundMark(c *verdict.Contrast) string {

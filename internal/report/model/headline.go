@@ -15,6 +15,9 @@ import (
 // onlyEmulation is the caution for every environment with that label.
 const onlyEmulation = "this guest ran under software emulation: its results show the cost of emulation, not that of virtual machines with hardware support"
 
+// noVerdict is the wording for comparisons without one.
+const noVerdict = "no verdict"
+
 // looksSlower is the wording for unpaired results.
 const looksSlower = "looks slower"
 
@@ -84,6 +87,9 @@ func (v *Report) sumUp(e *Environment) string {
 		if len(parts) == before {
 			text += fmt.Sprintf(" of %s", quantity.Counted(total, "comparison", "comparisons"))
 		}
+		if why := v.withheld(e); word == noVerdict+Mark && why != "" {
+			text += " (" + why + ")"
+		}
 		if most, metric := v.largest(e, word); most != nil {
 			text += fmt.Sprintf(" (%s%s, %s: %s)", map[bool]string{true: "in ", false: "largest in "}[counts[word] == 1], LevelTitle(most.Workload, most.Level), metric, sized(most))
 		}
@@ -98,17 +104,28 @@ func (v *Report) sumUp(e *Environment) string {
 // headWords are what a headline counts comparisons as, in its order: those that a confound
 // affects stand apart.
 func headWords() (all []string) {
-	for _, word := range []string{"slower", "faster", "equivalent", "leaning slower", "leaning faster", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", "no verdict"} {
+	for _, word := range []string{"slower", "faster", "equivalent", "leaning slower", "leaning faster", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", noVerdict} {
 		all = append(all, word, word+Mark)
 	}
 	return all
 }
 
 func headWord(c *verdict.Contrast) string {
-	if c.Unpaired {
+	if c.Unpaired && !c.Withheld() {
 		return c.Reason.String() + ConfoundMark(c)
 	}
 	return VerdictWord(c) + ConfoundMark(c)
+}
+
+// withheld are the reasons that took verdicts of primary comparisons of an environment.
+func (v *Report) withheld(e *Environment) string {
+	var all []string
+	for _, r := range v.Primary() {
+		if c := r.Metric.Cells[v.cellIndex(e)].Contrast; c != nil && c.Withheld() && !slices.Contains(all, c.Reason.String()) {
+			all = append(all, c.Reason.String())
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // largest is the primary comparison of an environment that differs most among those with

@@ -45,7 +45,7 @@ func confounds(v *model.Report) (lines []Cell) {
 		lines = append(lines, plain(name+": "+text))
 	}
 	if v.Footnote() != "" {
-		lines = append(lines, plain(model.Mark+" in the tables: affected by a confound"))
+		lines = append(lines, plain(v.Footnote()))
 	}
 	if told {
 		lines = append(lines, plain("effects, and how to remove them: tare parity "+v.Manifest.Run))
@@ -70,7 +70,7 @@ func Differences(summaries []parity.Summary, across parity.Nodes, shown func(str
 				Columns: []Column{key("confound"), column("affects"), prose(base + " vs " + other), prose("why"), prose("effect"), prose("remove")}}
 		}
 		for _, c := range s.Confounds {
-			p.Table.Rows = append(p.Table.Rows, Line(Cell{{Text: c.Finding.Finding, Style: Strong}}, strings.Join(c.Over, ", "), facts(c, o), why(c), c.Effect, c.Remove))
+			p.Table.Rows = append(p.Table.Rows, Line(Cell{{Text: c.Finding.Finding, Style: Strong}}, strings.Join(c.Over, ", "), facts(c, o), why(c), effect(c), c.Remove))
 		}
 		for _, c := range s.Notes() {
 			text := fmt.Sprintf(", inherent, affects %s: %s. Effect: %s.", strings.Join(c.Over, ", "), c.Reason, c.Effect)
@@ -106,6 +106,14 @@ func why(c parity.Cause) Cell {
 		cell = append(cell, Text{Text: "asked for by the study: " + strings.Join(c.Asked, "; "), Style: Quiet, Break: true})
 	}
 	return cell
+}
+
+// effect of a confound, and that it takes the verdict where it does.
+func effect(c parity.Cause) string {
+	if !c.NoVerdict {
+		return c.Effect
+	}
+	return c.Effect + ". No verdict, unless the study asks for one (accept: [" + c.Finding.Finding + "])"
 }
 
 // folded lists causes. Closed, they are named, with what the study asked for.

@@ -55,7 +55,7 @@ func TestAShortTableExplainsItsMark(t *testing.T) {
 	if err := WriteColumns(&out, in, all, model.Options{Width: 200}); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.Contains(text, "slower"+model.Mark) || !strings.Contains(text, "\n"+model.Mark+" a confound affects this comparison") {
+	if text := out.String(); !strings.Contains(text, "slower"+model.Mark) || !strings.Contains(text, "\n"+model.MarkMeans) {
 		t.Error(text)
 	}
 }

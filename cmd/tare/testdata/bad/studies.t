@@ -17,7 +17,7 @@ Keys and names
 
   $ sed 's/baseline/basline/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:2:1: unknown key "basline"; did you mean "baseline"? (known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
+  tare: bad.yaml:2:1: unknown key "basline"; did you mean "baseline"? (known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, accept, sampling, design, scales)
   [2]
   $ sed 's/^study: one//' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -247,7 +247,7 @@ Keys and names
   [2]
   $ sed 's/^environments:/environments: {}\nlimts:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:5:1: unknown key "limts"; did you mean "limits"? (known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales)
+  tare: bad.yaml:5:1: unknown key "limts"; did you mean "limits"? (known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, accept, sampling, design, scales)
   [2]
 
 Limits
@@ -481,6 +481,11 @@ Design, sampling, prices, scales
   $ tare run bad.yaml
   tare: bad.yaml:10:20: traced: must be 0 to 100 trials per workload and environment
   [2]
+  $ sed 's/^design.*/accept: [direct IO in the sandbox]/' good.yaml >bad.yaml
+  $ tare run bad.yaml --dry-run
+  tare: bad.yaml:10:10: accept: unknown confound "direct IO in the sandbox"; did you mean "direct I/O in the sandbox"? (known: log path, overlay, data directory's file system, configuration, direct I/O in the sandbox, mount options, another disk, host's page cache behind the guest's disk, syncs are ignored, parameters, command line, another build, C library and allocator, environment variables, time zone and locale, limits, share against neighbours, scheduling, user of the server, number of open files, another kernel, processor, features of the processor, mitigations, huge pages, processors and memory, network settings of the kernel, settings of the kernel, network path, packet filter, the node, the pod's network, exclusive cores)
+  [2]
+
   $ sed 's/^design.*/price: {cpu_hour: 1}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:10:8: currency: must be a word such as EUR, not ""
@@ -598,7 +603,7 @@ YAML
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
   bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
-  bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, sampling, design, scales
+  bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, accept, sampling, design, scales
   [2]
   $ for i in $(seq 25000); do echo k$i: 1; done >bad.yaml
   $ tare run bad.yaml
