@@ -3,7 +3,6 @@ package stats
 import (
 	"math"
 	"sort"
-	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -58,18 +57,16 @@ func expectedHalf(n int, alpha float64) float64 {
 	if k == 0 {
 		return normalRange(n) * (1 + 2*extension(n, alpha))
 	}
-	half, has := rankHalves.Load([2]int{n, k})
-	if !has {
-		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
-		half = t.Quantile(1-signedRankP(n, k-1)) * math.Sqrt(math.Pi/3/float64(n))
-		rankHalves.Store([2]int{n, k}, half)
-	}
-	return half.(float64)
+	return rankHalves.of([2]int{n, k})
 }
 
-// rankHalves are half-widths by differences and rank, which each search asks again: a
-// quantile of Student's t takes most of the time of an analysis.
-var rankHalves sync.Map
+// rankHalves are half-widths by differences and rank. A search asks for the same ones again
+// and again, and a quantile of Student's t takes most of the time of an analysis.
+var rankHalves = once[[2]int, float64]{compute: func(of [2]int) float64 {
+	n, k := of[0], of[1]
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
+	return t.Quantile(1-signedRankP(n, k-1)) * math.Sqrt(math.Pi/3/float64(n))
+}}
 
 // normalRange is about half of the expected range of n standard normal values.
 func normalRange(n int) float64 {

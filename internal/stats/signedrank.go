@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"sync"
 )
 
 // exactUpTo is the largest number of differences for which the null distribution
@@ -13,21 +12,13 @@ import (
 // expansion is used; a test compares the two.
 const exactUpTo = 200
 
-var signedRankTables struct {
-	sync.Mutex
-	cdf [exactUpTo + 1][]float64
-}
-
 // SignedRankCDF is P(W+ <= w) for w = 0 ... n(n+1)/2, where W+ is the signed-rank
 // statistic of Wilcoxon (Individual comparisons by ranking methods, 1945): the sum
 // of the ranks of the positive differences, among n that are symmetric about zero.
 // The slice is shared: do not modify it. n is at most 200.
-func SignedRankCDF(n int) []float64 {
-	signedRankTables.Lock()
-	defer signedRankTables.Unlock()
-	if t := signedRankTables.cdf[n]; t != nil {
-		return t
-	}
+func SignedRankCDF(n int) []float64 { return signedRankCDFs.of(n) }
+
+var signedRankCDFs = once[int, []float64]{compute: func(n int) []float64 {
 	// p[w] is the probability of W+ = w among the first k ranks; each rank is in
 	// the sum with probability 1/2.
 	p := make([]float64, n*(n+1)/2+1)
@@ -44,9 +35,8 @@ func SignedRankCDF(n int) []float64 {
 	for w := 1; w < len(p); w++ {
 		p[w] += p[w-1]
 	}
-	signedRankTables.cdf[n] = p
 	return p
-}
+}}
 
 // SignedRankK is the largest k with P(W+ <= k-1) <= alpha/2. The ends of the
 // Hodges-Lehmann interval are the k-th smallest and the k-th largest Walsh

@@ -57,7 +57,10 @@ func rankSumK(n, m int, alpha float64) int {
 }
 
 // rankSumCDF is P(U <= u) for u = 0 ... nm, by the recursion of Mann and Whitney.
-func rankSumCDF(n, m int) []float64 {
+func rankSumCDF(n, m int) []float64 { return rankSumCDFs.of([2]int{n, m}) }
+
+var rankSumCDFs = once[[2]int, []float64]{compute: func(of [2]int) []float64 {
+	n, m := of[0], of[1]
 	pairs := n * m
 	// ways[i][u] counts the orders of i values and j base values in which u pairs
 	// have the value above the base, for j from 0 to m. The largest of all is
@@ -83,4 +86,4 @@ func rankSumCDF(n, m int) []float64 {
 		cdf[u] /= below
 	}
 	return cdf
-}
+}}
