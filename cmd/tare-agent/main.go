@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/agent/calls"
 	"tare/internal/agent/guest"
 	"tare/internal/agent/logdriver"
 	"tare/internal/agent/native"
@@ -60,6 +61,10 @@ const usage = `tare-agent runs in the instances that tare starts. It is not mean
   tare-agent shim PIDFILE COMMAND... -- COMMAND...
                          start a container with the second command, wait for
                          its exit, and run the first
+  tare-agent call KIND MILLISECONDS
+                         do one kind of system call for that long, and print how
+                         many and how long they took; call prepare makes the
+                         files that some need, in the current directory
   tare-agent init        run as a guest's init (also when called /init)
   tare-agent --version
 `
@@ -104,6 +109,8 @@ func main() {
 		err = runLogger(args)
 	case "shim":
 		err = runShim(args)
+	case "call":
+		err = calls.Run(args, os.Stdout)
 	case "init":
 		guest.Run(server.Options{Version: version, Born: born, Stop: stopSignal()})
 	case "--version", "-version", "version":

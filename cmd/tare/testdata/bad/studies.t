@@ -305,7 +305,7 @@ Workloads
 
   $ sed 's/redis/redsi/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:8:10: use: unknown workload "redsi"; did you mean "redis"? (known: cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./redsi.yaml
+  tare: bad.yaml:8:10: use: unknown workload "redsi"; did you mean "redis"? (known: calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./redsi.yaml
   [2]
   $ sed 's|redis|./strange.yaml|' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -317,7 +317,7 @@ Workloads
   [2]
   $ sed 's/- use: redis/- as: mine/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:8:5: use: is missing; it names a workload: cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter
+  tare: bad.yaml:8:5: use: is missing; it names a workload: calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter
   [2]
   $ sed 's/clients:/client:/' good.yaml >bad.yaml
   $ tare run bad.yaml
@@ -558,7 +558,7 @@ YAML
   $ printf 'study: &a one\nbaseline: *b\n' >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
-  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: calls
   bad.yaml:2:11: an alias of an unknown anchor
   [2]
   $ printf 'study: one\n\tbaseline: native\n' >bad.yaml
@@ -568,7 +568,7 @@ YAML
   $ printf 'study: "a\\0b"\n' >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
-  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: calls
   bad.yaml:1:8: a value has a NUL character
   [2]
   $ printf 'study: \377\376\n' >bad.yaml
@@ -602,7 +602,7 @@ YAML
   $ { echo study: one; head -c 500000 /dev/zero | tr '\0' k; echo ': 1'; } >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
-  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: cassandra
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: calls
   bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, accept, sampling, design, scales
   [2]
   $ for i in $(seq 25000); do echo k$i: 1; done >bad.yaml

@@ -1,0 +1,154 @@
+// Package calls does one kind of system call many times and says how long that took.
+// The agent runs it inside of instances, for the workload "calls".
+//
+// It must not know what a call costs elsewhere: who compares does.
+package calls
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kind is one kind of call. What it does is in docs/explanation/prices.md.
+type Kind struct {
+	Name string
+	// begin opens what the calls need, in the current directory where that is files, and
+	// returns a function that does n of them. What it opens lives as long as the process.
+	begin func() (do func(n int) error, err error)
+}
+
+// Nothing is the kind that does nothing: what its samples use is the start and the end of the
+// program, which all samples have.
+const Nothing = "nothing"
+
+var kinds = slices.Concat([]Kind{{Nothing, nothing}, {"getpid", getpid}, {"clock", clock}},
+	ofFiles, ofMemory, ofStreams, ofThreads, ofSockets)
+
+// Kinds are the names of all kinds.
+func Kinds() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Count is what was done in a sample.
+type Count struct {
+	Calls       int     // all of them, which the resource use of the sample is of
+	Nanoseconds float64 // that one took, on average over the measured ones
+}
+
+// batches is how many measured batches a sample has about: the clock is read once in each.
+const batches = 20
+
+// Measure does calls of a kind for that long.
+func Measure(name string, length time.Duration) (c Count, err error) {
+	at := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if at < 0 {
+		return c, fmt.Errorf("there is no kind of call %q, but %s", name, strings.Join(Kinds(), ", "))
+	}
+	// A collection would be in some samples and not in others, and would wait for a thread
+	// that waits in a system call.
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
+	do, err := kinds[at].begin()
+	if name == Nothing {
+		length = 0
+	}
+	var batch, took time.Duration
+	timed := func(n int) {
+		start := time.Now()
+		err = do(n)
+		batch, c.Calls = time.Since(start), c.Calls+n
+	}
+	// The first batches find out how many calls are one. Their times do not count. Hand-overs
+	// come in pairs.
+	n := 2
+	for err == nil {
+		if timed(n); batch >= length/batches {
+			break
+		}
+		n *= 2
+	}
+	measured := 0
+	for err == nil && (took < length || measured == 0) {
+		timed(n)
+		measured, took = measured+n, took+batch
+	}
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	c.Nanoseconds = float64(took.Nanoseconds()) / float64(measured)
+	return c, nil
+}
+
+// Run is the mode of the agent: it prepares files in the current directory, or measures a kind
+// for so many milliseconds.
+func Run(args []string, out io.Writer) error {
+	if slices.Equal(args, []string{"prepare"}) {
+		return prepareFiles()
+	}
+	if len(args) != 2 {
+		return fmt.Errorf("call takes prepare, or a kind and milliseconds, not %q", args)
+	}
+	length, err := strconv.ParseFloat(args[1], 64)
+	if err != nil || !(length > 0) || length > 1e6 {
+		return fmt.Errorf("%q is no number of milliseconds", args[1])
+	}
+	c, err := Measure(args[0], time.Duration(length*1e6))
+	if err == nil {
+		_, err = fmt.Fprintf(out, "calls %d\nnanoseconds %.3f\n", c.Calls, c.Nanoseconds)
+	}
+	return err
+}
+
+// loop makes a function that repeats one call.
+func loop(one func() error) (func(int) error, error) {
+	return func(n int) error {
+		for range n {
+			if err := one(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// raw makes a system call without telling Go's scheduler, which costs time itself, and again
+// where a signal of the scheduler interrupts it. What its arguments point to must not be on a
+// stack, which can move.
+//
+//go:uintptrescapes
+func raw(number, a, b, c uintptr) (uintptr, error) {
+	for {
+		got, _, errno := unix.RawSyscall6(number, a, b, c, 0, 0, 0)
+		switch errno {
+		case 0:
+			return got, nil
+		case unix.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+func nothing() (func(int) error, error) {
+	return loop(func() error { return nil })
+}
+
+func getpid() (func(int) error, error) {
+	return loop(func() error { _, err := raw(unix.SYS_GETPID, 0, 0, 0); return err })
+}
+
+// clock reads the clock as programs do: in user mode, where the environment allows it.
+func clock() (func(int) error, error) {
+	return loop(func() error { _ = time.Now(); return nil })
+}
