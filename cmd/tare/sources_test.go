@@ -20,6 +20,9 @@ func TestStudiesAskForWhatTheirSourcesPrint(t *testing.T) {
 		{"aspernas-nensen-2016", "fio-randrw", 1, 0, map[string]string{"rwmixread": "75", "gtod_reduce": "1"}},
 		{"heino-2025", "nginx", 14, 120 * time.Second, map[string]string{"connections": "25000", "worker_connections": "4096", "keepalive_timeout": "65", "timeout": "2"}},
 		{"heino-2025", "mysql-oltp", 10, 90 * time.Second, map[string]string{"threads": "2000", "max_connections": "2100"}},
+		{"heino-2025-nginx", "nginx", 14, 120 * time.Second, map[string]string{"connections": "25000", "timeout": "2", "seconds": "180"}},
+		{"heino-2025-mysql", "mysql", 10, 90 * time.Second, map[string]string{"threads": "2000", "max_connections": "2100", "seconds": "180"}},
+		{"heino-2025-redis", "redis", 11, 60 * time.Second, map[string]string{"clients": "5000", "port": "6379", "requests": "1000000", "size": "3"}},
 		{"heino-2025", "redis", 11, 60 * time.Second, map[string]string{"clients": "5000"}},
 	} {
 		plan, err := study.Open(c.study, study.Overrides{})

@@ -139,6 +139,7 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 		{"iozone", "docker-all-tests.txt", "record_rewrite", 1864376 * 1024},
 		{"iperf3", "tcp-two-streams.txt", "bandwidth_received", 19807833771.104942},
 		{"iperf3", "tcp-two-streams.txt", "retransmits", 1605},
+		{"iperf3", "tcp-two-streams.txt", "cwnd", 1963488}, // the mean of six windows
 		{"iperf3", "udp-loss.txt", "lost_packets", 1433},
 		{"iperf3", "udp-loss.txt", "jitter_ms", 0.000408080247044315},
 		{"iperf3", "docker-serverudp.txt", "bytes_received", 3768320},
