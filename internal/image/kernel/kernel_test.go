@@ -76,6 +76,23 @@ func TestTheKernelOfAnImageIsFoundWithItsModules(t *testing.T) {
 			t.Errorf("%s: %s, %s, %v", name, at, modules, err)
 		}
 	}
+	for name, kernels := range map[string][]string{
+		"Alpine's, named by what it is for":         {"boot/vmlinuz-lts"},
+		"Arch's, with a copy beside its modules":    {"boot/vmlinuz-linux", "usr/lib/modules/6.6.5-0-lts/vmlinuz"},
+		"Fedora's, beside one to rescue the system": {"boot/vmlinuz-6.6.5-0-lts", "boot/vmlinuz-0-rescue-4f1c"},
+	} {
+		dir := t.TempDir()
+		for _, kernel := range kernels {
+			if err := os.WriteFile(file(t, dir, kernel), versionedBzImage("6.6.5-0-lts (builder@host) #1"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file(t, dir, "usr/lib/modules/6.6.5-0-lts/kernel/fs/ext4.ko.xz")
+		at, modules, err := findKernelInside(dir)
+		if err != nil || at != filepath.Join(dir, kernels[0]) || modules != filepath.Join(dir, "usr/lib/modules/6.6.5-0-lts") {
+			t.Errorf("%s: %s, %s, %v", name, at, modules, err)
+		}
+	}
 	dir := t.TempDir()
 	for _, want := range []string{"has 0 kernels", "without its modules", "has 2 kernels (/boot/vmlinuz-*, /lib/modules/*/vmlinuz), not one: boot/vmlinuz-6.1 boot/vmlinuz-6.2"} {
 		if _, _, err := findKernelInside(dir); err == nil || !strings.Contains(err.Error(), want) {

@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"tare/internal/base/bounded"
 	"tare/internal/image/store"
@@ -122,22 +123,16 @@ func findKernelInside(dir string) (file, modules string, err error) {
 	for _, pattern := range []string{"boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz", "lib/modules/*/vmlinuz"} {
 		if len(found) == 0 {
 			found, _ = fs.Glob(root.FS(), pattern)
+			// Fedora and its kin have another one to rescue the system with.
+			found = slices.DeleteFunc(found, func(f string) bool { return strings.HasPrefix(path.Base(f), "vmlinuz-0-rescue") })
 		}
 	}
 	if len(found) != 1 {
 		return "", "", fmt.Errorf("has %d kernels (/boot/vmlinuz-*, /lib/modules/*/vmlinuz), not one: %s; use an image with one kernel, or name another one (kernel: cloud, or the path of a file)",
 			len(found), strings.Join(found, " "))
 	}
-	release, below := strings.CutPrefix(path.Base(found[0]), "vmlinuz-")
-	if !below {
-		release = path.Base(path.Dir(found[0]))
-	}
-	modules = path.Join("usr/lib/modules", release)
-	if _, err := root.Stat(modules); err != nil {
-		modules = path.Join("lib/modules", release)
-	}
-	if _, err := root.Stat(modules); err != nil {
-		return "", "", fmt.Errorf("has the kernel /%s without its modules: %w", found[0], err)
+	if modules = modulesInside(root, found[0]); modules == "" {
+		return "", "", fmt.Errorf("has the kernel /%s without its modules: there is no directory of its release in /usr/lib/modules or /lib/modules", found[0])
 	}
 	// Neither leads out of the root.
 	if _, err := root.Stat(found[0]); err != nil {
@@ -148,3 +143,33 @@ func findKernelInside(dir string) (file, modules string, err error) {
 	}
 	return file, filepath.Join(dir, modules), nil
 }
+
+// modulesInside is where a root has the modules of a kernel; "" where it has none. The name
+// of the kernel or of its directory is its release, except where a distribution names it by
+// what it is for (vmlinuz-lts in Alpine, vmlinuz-linux in Arch): then the kernel says it.
+func modulesInside(root *os.Root, kernel string) string {
+	release, below := strings.CutPrefix(path.Base(kernel), "vmlinuz-")
+	if !below {
+		release = path.Base(path.Dir(kernel))
+	}
+	releases := []string{release}
+	if file, err := root.Open(kernel); err == nil {
+		defer file.Close()
+		begin, _ := io.ReadAll(io.LimitReader(file, headerRead))
+		if itself, err := kernelRelease(begin); err == nil {
+			releases = append(releases, itself)
+		}
+	}
+	for _, release := range releases {
+		for _, in := range []string{"usr/lib/modules", "lib/modules"} {
+			if _, err := root.Stat(path.Join(in, release)); err == nil {
+				return path.Join(in, release)
+			}
+		}
+	}
+	return ""
+}
+
+// headerRead is how much of a kernel is read for its release: the setup code, which has it,
+// is at most 64 sectors long.
+const headerRead = 64 << 10
