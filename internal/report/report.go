@@ -22,6 +22,7 @@ import (
 	"tare/internal/report/openmetrics"
 	"tare/internal/report/tables"
 	"tare/internal/report/text"
+	"tare/internal/report/trend"
 )
 
 // Format is one way of writing a report.
@@ -54,6 +55,9 @@ var Formats = []Format{
 	{Name: "methods", About: "a paragraph on how the run was made", Export: methods.Text},
 	{Name: "bib", About: "BibTeX for its sources, and tare", Export: latex.BibTeX},
 	{Name: "cff", About: "the same as CITATION.cff", Export: methods.CFF},
+	{Name: "benchstat", About: "a line for each trial, for Go's benchstat", Export: trend.Benchstat},
+	{Name: "github", About: "JSON for github-action-benchmark", Export: trend.GitHub},
+	{Name: "bencher", About: "JSON for Bencher, in its metric format", Export: trend.Bencher},
 }
 
 // Files are the files of a format, with their names below a directory.
