@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/term"
+	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/verdict"
 )
@@ -16,10 +19,13 @@ func newCompareCommand(app *App) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "compare RUN RUN",
 		Short: "Compare two runs of the same study",
-		Long: `Compare two runs of the same study: which layers cost more or less in the second.
-The cost of an environment is relative to the baseline of its own run, so that a
-slower machine cancels out. The intervals are those of two independent samples,
-with an error rate of 5% over all comparisons of the table.
+		Long: `Compare two runs of the same study, such as before and after an upgrade of the kernel,
+the engine or the runtime. The first table says which layers cost more or less in the
+second run: the cost of an environment is relative to the baseline of its own run, so
+that a slower machine cancels out. An interval is that of two independent samples, 95%
+for its figure, and verdicts have an error rate of 5% over the whole table. The second
+table has the values themselves, of the baseline too: a kernel that is slower for all
+shows there alone, and so does a machine that was busy, so that there is no verdict.
 
 RUN is a name, a directory, the file of tare pack, or a zip with one run in it, such as
 CI systems make of the files of a job.`,
@@ -40,11 +46,23 @@ CI systems make of the files of a job.`,
 				return badInput("%w", err)
 			}
 			changes := verdict.Compare(first.Plan, first.Trials, second.Trials)
+			values := verdict.CompareValues(first.Plan, verdict.Measured{Trials: first.Trials, Manifest: first.Manifest}, verdict.Measured{Trials: second.Trials, Manifest: second.Manifest})
 			differing := rundir.Differences(first, second)
 			if asJSON {
-				return printJSON(app.Stdout, map[string]any{"changes": changes, "differences": differing})
+				return printJSON(app.Stdout, map[string]any{"changes": changes, "values": values, "differences": differing})
 			}
-			printChanges(app, args, changes, differing, all)
+			fmt.Fprintf(app.Stdout, "%s, then %s\n\n", args[0], args[1])
+			printChanges(app, changes, all)
+			printValues(app, first.Plan.Baseline, values, all)
+			for i, d := range differing {
+				if i == 0 {
+					fmt.Fprintln(app.Stdout, "\nother differences:")
+				}
+				fmt.Fprintln(app.Stdout, " ", d)
+			}
+			if len(changes) == 0 {
+				fmt.Fprintln(app.Stdout, "\nno environment has values in both runs")
+			}
 			return nil
 		},
 	}
@@ -66,43 +84,77 @@ func openRun(app *App, name string) (*rundir.Run, error) {
 	return r, nil
 }
 
-func printChanges(app *App, names []string, changes []verdict.Moved, differing []string, all bool) {
-	rows := [][]string{{"", "COST BEFORE", "AFTER", "CHANGE", "95% INTERVAL", "VERDICT"}}
-	var workload string
+func printChanges(app *App, changes []verdict.Moved, all bool) {
+	rows := [][]string{{"COST", "BEFORE", "AFTER", "CHANGE", "95% INTERVAL", "VERDICT"}}
+	var place string
 	var reasons []string
 	for _, c := range changes {
 		if !c.Primary && !all {
 			continue
 		}
-		interval := "no interval"
-		if c.Shift.Bounded() {
-			interval = fmt.Sprintf("[%s, %s]", verdict.Change(c.Shift.Low), verdict.Change(c.Shift.High))
-		}
 		if !c.Reason.IsZero() && !slices.Contains(reasons, c.Reason.String()) {
 			reasons = append(reasons, c.Reason.String())
 		}
-		if name := joined(c.Workload, c.Level, c.Metric); name != workload {
-			workload = name
+		if name := joined(c.Workload, c.Level, c.Metric); name != place {
+			place = name
 			rows = append(rows, []string{name, "", "", "", "", ""})
+		}
+		decided := string(c.Verdict)
+		switch {
+		case c.Leaning != "":
+			decided = "leaning " + string(c.Leaning)
+		case c.Verdict == verdict.None:
+			decided = "no verdict"
 		}
 		rows = append(rows, []string{
 			"  " + c.Environment, fmt.Sprintf("×%.3f", c.FirstCost), fmt.Sprintf("×%.3f", c.SecondCost),
-			verdict.Change(c.Shift.Estimate), interval, string(c.Verdict),
+			verdict.Change(c.Shift.Estimate), change(c.Shift.Low, c.Shift.High, c.Shift.Bounded()), decided,
 		})
 	}
-	fmt.Fprintf(app.Stdout, "%s, then %s\n\n", names[0], names[1])
 	term.Table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
 	fmt.Fprintln(app.Stdout, "\ncost: value relative to the baseline of the same run; slower: it costs more in the second run")
 	for _, r := range reasons {
 		fmt.Fprintln(app.Stdout, "no verdict:", r)
 	}
-	for i, d := range differing {
-		if i == 0 {
-			fmt.Fprintln(app.Stdout, "\nother differences:")
+}
+
+// printValues prints the values before and after, of all environments.
+func printValues(app *App, baseline string, values []verdict.MovedValue, all bool) {
+	rows := [][]string{{"VALUE", "BEFORE", "AFTER", "CHANGE", "95% INTERVAL", "BLOCKS"}}
+	shown := lists.Filter(values, func(c verdict.MovedValue) bool { return c.Primary || all })
+	slices.SortStableFunc(shown, func(a, b verdict.MovedValue) int { // of one metric below each other
+		return cmp.Compare(firstOf(values, a), firstOf(values, b))
+	})
+	var place string
+	for _, c := range shown {
+		if name := joined(c.Workload, c.Level, c.Metric); name != place {
+			place = name
+			rows = append(rows, []string{name, "", "", "", "", ""})
 		}
-		fmt.Fprintln(app.Stdout, " ", d)
+		rows = append(rows, []string{
+			"  " + c.Environment, model.Figure(c.Values[0], c.Unit), model.Figure(c.Values[1], c.Unit),
+			verdict.Change(c.Change.Estimate), change(c.Change.Low, c.Change.High, c.Change.Bounded()), fmt.Sprintf("%d, %d", c.N[0], c.N[1]),
+		})
 	}
-	if len(changes) == 0 {
-		fmt.Fprintln(app.Stdout, "\nno environment has values in both runs")
+	if len(shown) == 0 {
+		return
 	}
+	fmt.Fprintln(app.Stdout)
+	term.Table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
+	fmt.Fprint(app.Stdout, "\n", term.Prose("value: on the machine and at the time of each run; where "+baseline+" moved as much, the machine or its kernel did, and not a layer", terminalOptions(app.Stdout, false).Width))
+}
+
+// firstOf is where the metric of a value is first in a list.
+func firstOf(list []verdict.MovedValue, v verdict.MovedValue) int {
+	return slices.IndexFunc(list, func(o verdict.MovedValue) bool {
+		return o.Workload == v.Workload && o.Level == v.Level && o.Metric == v.Metric
+	})
+}
+
+// change is the interval of a change.
+func change(low, high float64, bounded bool) string {
+	if !bounded {
+		return "no interval"
+	}
+	return fmt.Sprintf("[%s, %s]", verdict.Change(low), verdict.Change(high))
 }

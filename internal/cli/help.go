@@ -24,6 +24,7 @@ func (h *helpAll) Type() string     { return "bool" }
 var rare = map[string][]string{
 	"tare bench": {"cleanup", "env-var", "export-csv", "export-markdown", "fresh", "ignore-failure", "input", "listen", "margin",
 		"mount", "no-wait", "package", "secret", "seed", "setup", "workdir"},
+	"tare report":  {"against", "figures"},
 	"tare run":     {"listen", "no-wait", "parallel", "seed", "or-resume"},
 	"tare try":     {"listen", "margin", "no-wait", "out", "secret", "seed", "wait"},
 	"tare explain": {"blocks", "group", "limits", "margin", "no-wait", "orders", "scale", "seed", "set-from", "set-to", "traced", "via"},

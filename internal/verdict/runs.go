@@ -17,30 +17,37 @@ import (
 // baseline of their run, so that a machine that was slower on the second day
 // cancels out. Log ratios, second run over first.
 type Moved struct {
-	Workload    string         `json:"workload"`
-	Level       string         `json:"level,omitempty"`
-	Metric      string         `json:"metric"`
-	Unit        string         `json:"unit"`
-	Better      string         `json:"better"`
-	Primary     bool           `json:"primary"`
-	Environment string         `json:"environment"`
-	First       int            `json:"n_first"`
-	Second      int            `json:"n_second"`
-	FirstCost   float64        `json:"first"`  // median ratio to the baseline
-	SecondCost  float64        `json:"second"` // the same in the second run
-	Shift       stats.Interval `json:"-"`
+	Workload    string  `json:"workload"`
+	Level       string  `json:"level,omitempty"`
+	Metric      string  `json:"metric"`
+	Unit        string  `json:"unit"`
+	Better      string  `json:"better"`
+	Primary     bool    `json:"primary"`
+	Environment string  `json:"environment"`
+	First       int     `json:"n_first"`
+	Second      int     `json:"n_second"`
+	FirstCost   float64 `json:"first"`  // median ratio to the baseline
+	SecondCost  float64 `json:"second"` // the same in the second run
+	// Shift has the 95% interval of this figure alone; Simultaneous holds for all
+	// comparisons of the table, and decides.
+	Shift        stats.Interval `json:"-"`
+	Simultaneous Ends           `json:"simultaneous,omitzero"`
 	// Baseline is how the baseline's own median moved, as a ratio. It is
 	// not a comparison: without interleaving it includes the machine.
 	Baseline float64 `json:"baseline_moved"`
 	Verdict  Verdict `json:"verdict"` // slower: the layer costs more now
-	Reason   Reason  `json:"reason,omitzero"`
+	// Leaning is where its own interval excludes no change, and the table's does not.
+	Leaning Verdict `json:"leaning,omitempty"`
+	Reason  Reason  `json:"reason,omitzero"`
 }
 
 // Compare compares every contrast that both runs have. The interval of each is
 // the Hodges-Lehmann shift between two independent samples with the exact
-// distribution of the Wilcoxon rank-sum statistic (Hodges and Lehmann 1963), at 5%
-// divided by the number of comparisons (Bonferroni), primary metrics and others
-// apart: the error rate is that of the table.
+// distribution of the Wilcoxon rank-sum statistic (Hodges and Lehmann 1963), at 95%
+// for this figure. The verdict is by the same at 5% divided by the number of
+// comparisons (Bonferroni), primary metrics and others apart: the error rate is that of
+// the table. An environment that left its run after a few blocks has too few of them for
+// a verdict, and an interval nevertheless.
 func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 	a, b := ratios(plan, first), ratios(plan, second)
 	var changes []Moved
@@ -70,21 +77,21 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 		c := &changes[i]
 		k := subject.Place{Workload: c.Workload, Level: c.Level}.In(c.Environment).Of(c.Metric)
 		alpha := 0.05 / float64(family[c.Primary])
-		c.Shift = stats.Shift(b.costs[k], a.costs[k], alpha)
-		c.judge(margin, alpha)
+		c.Shift = stats.Shift(b.costs[k], a.costs[k], 0.05)
+		together := stats.Shift(b.costs[k], a.costs[k], alpha)
+		c.Simultaneous = Ends{together.Low, together.High}
+		c.judge(together, margin, alpha)
 		for n, run := range []runRatios{a, b} {
 			if run.noRatio[k] {
-				c.Shift = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
-				c.Verdict, c.Reason = None, Reason{Code: NotPositiveRun, Side: []string{"first", "second"}[n]}
+				c.withdraw(Reason{Code: NotPositiveRun, Side: []string{"first", "second"}[n]})
 				break
 			}
 			if reason := run.failing[k]; !reason.IsZero() {
-				c.Shift = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
-				c.Verdict, c.Reason = None, reason
+				c.withdraw(reason)
 			}
 		}
 		if plan.Design.Order == OrderUnpaired {
-			c.Verdict, c.Reason = None, Reason{Code: UnpairedRun}
+			c.Verdict, c.Leaning, c.Reason = None, "", Reason{Code: UnpairedRun}
 		}
 	}
 	slices.SortStableFunc(changes, func(x, y Moved) int { return cmp.Compare(rank(x.Primary), rank(y.Primary)) })
@@ -98,23 +105,33 @@ func rank(primary bool) int {
 	return 1
 }
 
-func (c *Moved) judge(margin, alpha float64) {
+// withdraw leaves no comparison, for a reason.
+func (c *Moved) withdraw(reason Reason) {
+	c.Shift = stats.Interval{Estimate: math.NaN(), Low: math.Inf(-1), High: math.Inf(1)}
+	c.Simultaneous = Ends{}
+	c.Verdict, c.Leaning, c.Reason = None, "", reason
+}
+
+// judge decides by the interval that holds for the whole table.
+func (c *Moved) judge(together stats.Interval, margin, alpha float64) {
 	up, down := Slower, Faster
 	if c.Better == "higher" {
 		up, down = Faster, Slower
 	}
+	direction := map[bool]Verdict{true: up, false: down}
 	switch {
-	case !c.Shift.Bounded():
+	case !together.Bounded():
 		c.Verdict = None
 		c.Reason = Reason{Code: FewInRuns, Number: c.First, Second: c.Second, Value: alpha}
-	case c.Shift.Inside(margin):
+	case together.Inside(margin):
 		c.Verdict = Equivalent
-	case c.Shift.Low > 0:
-		c.Verdict = up
-	case c.Shift.High < 0:
-		c.Verdict = down
+	case together.ExcludesZero():
+		c.Verdict = direction[together.Low > 0]
 	default:
 		c.Verdict = Inconclusive
+	}
+	if (c.Verdict == None || c.Verdict == Inconclusive) && c.Shift.Bounded() && c.Shift.ExcludesZero() {
+		c.Leaning = direction[c.Shift.Low > 0]
 	}
 }
 

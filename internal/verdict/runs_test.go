@@ -96,3 +96,48 @@ func TestMetricsOfAPackThatMarksNoneArePrimaryInAComparison(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// An environment that left its run after four blocks has no verdict in a table of many,
+// and its change has an interval.
+func TestWhatLeftEarlyIsComparedWithItsInterval(t *testing.T) {
+	plan := comparedPlan("higher")
+	plan.Workloads[0].Pack.Metrics = append(plan.Workloads[0].Pack.Metrics, workload.Metric{Name: "other", Unit: "op/s", Better: "higher", Primary: true})
+	for _, c := range []struct {
+		then, now float64
+		leaning   Verdict
+	}{{.2, .2, ""}, {.2, .1, Slower}} {
+		runs := [][]rundir.Trial{costing(4, 100, c.then, .01), costing(4, 100, c.now, .01)}
+		for _, run := range runs {
+			for i := range run {
+				run[i].Metrics["other"] = run[i].Metrics["rate"]
+			}
+		}
+		for _, got := range Compare(plan, runs[0], runs[1]) {
+			if got.Verdict != None || got.Reason.IsZero() || !got.Shift.Bounded() || got.Leaning != c.leaning {
+				t.Errorf("from %v to %v: %+v", c.then, c.now, got)
+			}
+		}
+	}
+}
+
+// The relative cost stays where the machine alone is slower, and the values do not.
+func TestValuesOfTwoRunsMoveWithTheMachine(t *testing.T) {
+	plan := comparedPlan("higher")
+	plan.Design.Confidence = .95
+	m := rundir.Manifest{Environments: map[string]rundir.EnvironmentFacts{"native": {}, "docker": {}}}
+	moved := CompareValues(plan, Measured{costing(12, 100, .9, .005), m}, Measured{costing(12, 50, .9, .005), m})
+	if len(moved) != 2 {
+		t.Fatalf("%+v", moved)
+	}
+	for _, c := range moved {
+		if math.Abs(math.Exp(c.Change.Estimate)-.5) > .01 || c.Change.High >= 0 || !c.Change.Bounded() || math.Abs(c.Values[1]/c.Values[0]-.5) > .01 {
+			t.Errorf("%+v", c)
+		}
+	}
+	same := CompareValues(plan, Measured{costing(12, 100, .9, .005), m}, Measured{costing(12, 100, .9, .005), m})
+	for _, c := range same {
+		if c.Change.Estimate != 0 || c.Change.Low >= 0 || c.Change.High <= 0 {
+			t.Errorf("a run with itself: %+v", c)
+		}
+	}
+}
