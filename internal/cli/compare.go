@@ -46,6 +46,9 @@ CI systems make of the files of a job.`,
 				return badInput("%w", err)
 			}
 			changes := verdict.Compare(first.Plan, first.Trials, second.Trials)
+			for _, r := range []*rundir.Run{first, second} {
+				verdict.MarkChanges(changes, first.Plan.Baseline, model.Fairness(r).Mark)
+			}
 			values := verdict.CompareValues(first.Plan, verdict.Measured{Trials: first.Trials, Manifest: first.Manifest}, verdict.Measured{Trials: second.Trials, Manifest: second.Manifest})
 			differing := rundir.Differences(first, second)
 			if asJSON {
@@ -88,6 +91,7 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 	rows := [][]string{{"COST", "BEFORE", "AFTER", "CHANGE", "95% INTERVAL", "VERDICT"}}
 	var place string
 	var reasons []string
+	marked := false
 	for _, c := range changes {
 		if !c.Primary && !all {
 			continue
@@ -106,6 +110,9 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 		case c.Verdict == verdict.None:
 			decided = "no verdict"
 		}
+		if len(c.Confounds) > 0 {
+			decided, marked = decided+model.Mark, true
+		}
 		rows = append(rows, []string{
 			"  " + c.Environment, fmt.Sprintf("×%.3f", c.FirstCost), fmt.Sprintf("×%.3f", c.SecondCost),
 			verdict.Change(c.Shift.Estimate), change(c.Shift.Low, c.Shift.High, c.Shift.Bounded()), decided,
@@ -113,6 +120,9 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 	}
 	term.Table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
 	fmt.Fprintln(app.Stdout, "\ncost: value relative to the baseline of the same run; slower: it costs more in the second run")
+	if marked {
+		fmt.Fprintln(app.Stdout, model.MarkMeans)
+	}
 	for _, r := range reasons {
 		fmt.Fprintln(app.Stdout, "no verdict:", r)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/serve/index"
 	"tare/internal/verdict"
@@ -45,7 +46,11 @@ func (s *Server) compare(r *http.Request) (view, error) {
 	if err := rundir.SameStudy(read[0], read[1]); err != nil {
 		return view{}, &problem{http.StatusUnprocessableEntity, err.Error()}
 	}
-	for _, c := range verdict.Compare(read[0].Plan, read[0].Trials, read[1].Trials) {
+	changes := verdict.Compare(read[0].Plan, read[0].Trials, read[1].Trials)
+	for _, run := range read {
+		verdict.MarkChanges(changes, read[0].Plan.Baseline, model.Fairness(run).Mark)
+	}
+	for _, c := range changes {
 		if c.Primary {
 			v.Changes = append(v.Changes, c)
 		} else {

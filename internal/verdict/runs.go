@@ -39,6 +39,8 @@ type Moved struct {
 	// Leaning is where its own interval excludes no change, and the table's does not.
 	Leaning Verdict `json:"leaning,omitempty"`
 	Reason  Reason  `json:"reason,omitzero"`
+	// Confounds affect the cost in one of the runs.
+	Confounds []string `json:"confounds,omitempty"`
 }
 
 // Compare compares every contrast that both runs have. The interval of each is
@@ -103,6 +105,27 @@ func rank(primary bool) int {
 		return 0
 	}
 	return 1
+}
+
+// MarkChanges adds to each change the confounds that affect its cost in a run, as mark adds
+// them to contrasts. Where they make the comparison of a run meaningless, a change of it is.
+func MarkChanges(changes []Moved, baseline string, mark func([]Contrast) []Contrast) {
+	costs := make([]Contrast, len(changes))
+	for i, c := range changes {
+		costs[i] = Contrast{Workload: c.Workload, Level: c.Level, Metric: c.Metric, Environment: c.Environment, Baseline: baseline, N: c.First}
+	}
+	for i, cost := range mark(costs) {
+		for _, w := range cost.Warnings {
+			for _, name := range w.Confounds {
+				if !slices.Contains(changes[i].Confounds, name) {
+					changes[i].Confounds = append(changes[i].Confounds, name)
+				}
+			}
+		}
+		if cost.Withheld() {
+			changes[i].Verdict, changes[i].Leaning, changes[i].Reason = None, "", cost.Reason
+		}
+	}
 }
 
 // withdraw leaves no comparison, for a reason.

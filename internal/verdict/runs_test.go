@@ -141,3 +141,25 @@ func TestValuesOfTwoRunsMoveWithTheMachine(t *testing.T) {
 		}
 	}
 }
+
+// What makes the comparison of one run meaningless makes a change of it so.
+func TestAConfoundOfEitherRunMarksTheChange(t *testing.T) {
+	changes := Compare(comparedPlan("higher"), costing(12, 100, 1, .005), costing(12, 100, .9, .005))
+	mark := func(meaningless bool) func([]Contrast) []Contrast {
+		return func(all []Contrast) []Contrast {
+			all[0].warn(Warning{Code: Confound, Confounds: []string{"log path"}})
+			if meaningless {
+				all[0].Withhold([]string{"log path"})
+			}
+			return all
+		}
+	}
+	MarkChanges(changes, "native", mark(false))
+	if c := changes[0]; len(c.Confounds) != 1 || c.Verdict != Slower {
+		t.Errorf("%+v", c)
+	}
+	MarkChanges(changes, "native", mark(true))
+	if c := changes[0]; len(c.Confounds) != 1 || c.Verdict != None || c.Reason.Code != Incomparable || !c.Shift.Bounded() {
+		t.Errorf("%+v", c)
+	}
+}
