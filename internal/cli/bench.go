@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -138,7 +137,7 @@ func runBench(ctx context.Context, app *App, o run.Options, show displayFlags, e
 	}
 	summary := bench.Summarize(result, differ...)
 	if show.json {
-		err = json.NewEncoder(app.Stdout).Encode(summary)
+		err = show.document(app.Stdout, summary)
 	} else {
 		var text bytes.Buffer
 		summary.Text(&text, terminalOptions(app.Stdout, false).Width)

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -149,7 +148,7 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 	}
 	in := result.ReportInput()
 	if show.json {
-		err = json.NewEncoder(app.Stdout).Encode(struct {
+		err = show.document(app.Stdout, struct {
 			Event        string                 `json:"event"`
 			Directory    string                 `json:"folder"`
 			Remarks      []string               `json:"remarks,omitempty"`

@@ -122,19 +122,27 @@ type displayFlags struct {
 
 func (d *displayFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&d.quiet, "quiet", "q", false, "print only the result")
-	flags.BoolVar(&d.json, "json", false, "print events as lines of JSON instead of text")
+	flags.BoolVar(&d.json, "json", false, "print events as lines of JSON; with -q one document")
 }
 
 // display shows progress on stderr, so that a pipe gets the result alone. JSON
 // events are the result, so they go to stdout.
 func (d displayFlags) display(app *App) progress.Display {
 	switch {
-	case d.json:
-		return progress.JSON(app.Stdout)
 	case d.quiet:
 		return progress.Quiet{}
+	case d.json:
+		return progress.JSON(app.Stdout)
 	}
 	return progress.New(app.Stderr)
+}
+
+// document prints the result as JSON: as one document, or as a line after the events.
+func (d displayFlags) document(w io.Writer, value any) error {
+	if d.quiet {
+		return printJSON(w, value)
+	}
+	return json.NewEncoder(w).Encode(value)
 }
 
 func (d *displayFlags) addListen(flags *pflag.FlagSet) {

@@ -185,10 +185,14 @@ func execute(ctx context.Context, app *App, o run.Options, show displayFlags) er
 	if err != nil {
 		return err
 	}
-	if !show.json {
-		if err := printResult(app, result); err != nil {
-			return err
-		}
+	switch {
+	case show.json && show.quiet:
+		err = printJSON(app.Stdout, runDocument(result.ReportInput()))
+	case !show.json:
+		err = printResult(app, result)
+	}
+	if err != nil {
+		return err
 	}
 	return status(app, result)
 }

@@ -23,23 +23,28 @@ func showRun(app *App, directory string, asJSON, verify, all bool) error {
 		return verifyRun(app, directory)
 	}
 	if asJSON {
-		return printJSON(app.Stdout, struct {
-			Manifest   rundir.Manifest `json:"manifest"`
-			Plan       any             `json:"plan"`
-			Contrasts  any             `json:"contrasts"`
-			Within     any             `json:"within,omitempty"`  // each environment against itself
-			Growths    any             `json:"growths,omitempty"` // the cost of an additional copy
-			Capacities any             `json:"capacities,omitempty"`
-			AtLoads    any             `json:"at_loads,omitempty"`
-			Lengths    any             `json:"length_biases,omitempty"`
-			Stolen     any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
-			Rounds     any             `json:"rounds,omitempty"` // numbers that the first blocks chose
-		}{
-			in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest),
-			verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.AtLoads(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
-		})
+		return printJSON(app.Stdout, runDocument(in))
 	}
 	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, all))
+}
+
+// runDocument is what --json prints of a run.
+func runDocument(in model.Input) any {
+	return struct {
+		Manifest   rundir.Manifest `json:"manifest"`
+		Plan       any             `json:"plan"`
+		Contrasts  any             `json:"contrasts"`
+		Within     any             `json:"within,omitempty"`  // each environment against itself
+		Growths    any             `json:"growths,omitempty"` // the cost of an additional copy
+		Capacities any             `json:"capacities,omitempty"`
+		AtLoads    any             `json:"at_loads,omitempty"`
+		Lengths    any             `json:"length_biases,omitempty"`
+		Stolen     any             `json:"stolen,omitempty"` // shares of a core that the hypervisor took during samples
+		Rounds     any             `json:"rounds,omitempty"` // numbers that the first blocks chose
+	}{
+		in.Manifest, in.Plan, in.Contrasts, verdict.Within(in.Plan, in.Trials, in.Manifest),
+		verdict.Growths(in.Plan, in.Trials, in.Manifest.Environments), verdict.Capacities(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.AtLoads(in.Plan, in.Trials, in.Contrasts, in.Manifest.Environments), verdict.LengthBiases(in.Plan, in.Trials), model.StolenShares(in.Plan, in.Trials), model.RoundsChosen(in.Plan, in.Trials),
+	}
 }
 
 func verifyRun(app *App, directory string) error {

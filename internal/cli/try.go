@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -82,7 +81,7 @@ that the image's command takes; or the file of a pack of your own.`,
 	flags.StringVar(&o.Margin, "margin", try.DefaultMargin, "differences within this `share` count as equivalent")
 	flags.Uint64Var(&f.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVar(&f.save, "save", "", "write the study to this `file`, which `tare run` takes")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "start the image once for the guesses, print the plan, and measure nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "start the image once, and print the plan")
 	flags.StringVarP(&f.out, "out", "o", "", "`directory` of the run (default: HOME/runs/try-NAME-TIME)")
 	f.show.add(flags)
 	f.show.addListen(flags)
@@ -138,7 +137,7 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 		return err
 	}
 	if f.show.json {
-		if err := json.NewEncoder(app.Stdout).Encode(map[string]any{"guesses": made.Guesses, "contrasts": result.Contrasts}); err != nil {
+		if err := f.show.document(app.Stdout, map[string]any{"guesses": made.Guesses, "contrasts": result.Contrasts}); err != nil {
 			return err
 		}
 		return status(app, result)

@@ -109,7 +109,12 @@ func (c checkOptions) run(ctx context.Context, app *App, plan *study.Plan, show 
 	if err != nil {
 		return err
 	}
-	if !show.json {
+	switch {
+	case show.json && show.quiet:
+		if err := printJSON(app.Stdout, map[string]any{"folder": result.Directory, "trials": result.Run.Trials}); err != nil {
+			return err
+		}
+	case !show.json:
 		for _, t := range result.Run.Trials {
 			printCheck(app, result.Directory, plan.Workloads[0], t)
 		}
