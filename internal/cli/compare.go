@@ -118,6 +118,16 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 			verdict.Change(c.Shift.Estimate), change(c.Shift.Low, c.Shift.High, c.Shift.Bounded()), decided,
 		})
 	}
+	for _, m := range verdict.GeomeansOfChanges(changes) {
+		if !m.Primary && !all {
+			continue
+		}
+		if name := fmt.Sprintf("%s, geomean of %d", m.Metric, m.Places); name != place {
+			place = name
+			rows = append(rows, []string{name, "", "", "", "", ""})
+		}
+		rows = append(rows, []string{"  " + m.Environment, fmt.Sprintf("×%.3f", m.First), fmt.Sprintf("×%.3f", m.Second), verdict.Change(m.Log), "", ""})
+	}
 	term.Table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
 	fmt.Fprintln(app.Stdout, "\ncost: value relative to the baseline of the same run; slower: it costs more in the second run")
 	if marked {

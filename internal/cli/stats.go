@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -165,6 +166,16 @@ func writeStatsTable(w io.Writer, s *sheet.Sheet, o sheet.Options, contrasts []v
 			previous = heading
 		}
 		fmt.Fprintf(table, "  %s\n", strings.Join(statsRow(s, c), "\t"))
+	}
+	_ = table.Flush()
+	for i, m := range verdict.Geomeans(contrasts) {
+		heading := fmt.Sprintf("%s, geomean of %d (%s is better)", cmp.Or(m.Metric, "value"), m.Places, m.Better)
+		if i == 0 || heading != previous {
+			_ = table.Flush()
+			fmt.Fprintf(&text, "\n%s\n", heading)
+			previous = heading
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", shortened(m.Environment), verdict.Change(m.Log))
 	}
 	_ = table.Flush()
 	if notes := s.Notes(contrasts, shortened); len(notes) > 0 {
