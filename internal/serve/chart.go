@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tare/internal/verdict"
@@ -77,11 +78,7 @@ func newChart(p past, narrow bool) chart {
 		return round(c.Left + 20 + (c.Right-c.Left-40)*i/math.Max(1, float64(len(p.Points)-1)))
 	}
 	c.Zero = y(0)
-	step := nice((math.Exp(most) - math.Exp(least)) / 6) // round percentages
-	for n := math.Ceil(math.Expm1(least) / step); n*step <= math.Expm1(most); n++ {
-		v := math.Log1p(n * step)
-		c.Ticks = append(c.Ticks, tick{y(v), y(v) + 4, minus(verdict.Change(v))})
-	}
+	c.Ticks = ticks(least, most, y)
 	for i, point := range p.Points {
 		m := mark{X: x(float64(i)), Y: y(point.Estimate), Title: point.Name + ": " + minus(verdict.Change(point.Estimate))}
 		if point.Low != nil && point.High != nil {
@@ -90,7 +87,8 @@ func newChart(p past, narrow bool) chart {
 		c.Marks = append(c.Marks, m)
 	}
 	for i, s := range p.Segments {
-		c.Centres = append(c.Centres, line{x(float64(s.First) - 0.3), x(float64(s.Last) + 0.3), y(s.Centre)})
+		// With few runs, a third of their distance is more than the margin of the axes.
+		c.Centres = append(c.Centres, line{max(c.Left, x(float64(s.First)-0.3)), min(c.Right, x(float64(s.Last)+0.3)), y(s.Centre)})
 		if i > 0 {
 			c.Changes = append(c.Changes, line{X: x(float64(s.First) - 0.5)})
 		}
@@ -98,6 +96,35 @@ func newChart(p past, narrow bool) chart {
 	c.Days = days(p.Points, c, x)
 	c.About = fmt.Sprintf("Difference from the baseline in %d runs, the oldest first, with intervals; %d change points. The table has the values.", len(p.Points), len(c.Changes))
 	return c
+}
+
+// apart is the least distance of two ticks, so that their labels do not touch.
+const apart = 20
+
+// ticks are round percentages, or round ratios where the ends of the axis differ so much
+// that percentages would all be at the upper one: the axis is logarithmic.
+func ticks(least, most float64, y func(float64) float64) (list []tick) {
+	values := []float64{0}
+	if most-least < math.Log(2.5) {
+		step := nice((math.Exp(most) - math.Exp(least)) / 6)
+		for n := math.Ceil(math.Expm1(least) / step); n*step <= math.Expm1(most); n++ {
+			values = append(values, math.Log1p(n*step))
+		}
+	} else {
+		for _, of := range []float64{1, 3, 2, 5, 1.5, 7} { // where all have no room, the first
+			for power := math.Floor(least / math.Ln10); power <= most/math.Ln10; power++ {
+				values = append(values, math.Log(of)+power*math.Ln10)
+			}
+		}
+	}
+	for _, v := range values {
+		at := y(v)
+		taken := slices.ContainsFunc(list, func(t tick) bool { return math.Abs(t.Y-at) < apart })
+		if !taken && v >= least && v <= most {
+			list = append(list, tick{at, at + 4, minus(verdict.Change(v))})
+		}
+	}
+	return list
 }
 
 // days are those of the first and the last run, and of some between them.
