@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"tare/internal/serve/index"
 	"tare/internal/verdict"
 )
 
@@ -148,6 +150,24 @@ func days(points []row, c chart, x func(float64) float64) (list []day) {
 		}
 	}
 	return list
+}
+
+// sparkline has the points of a line through values, in a drawing of 100 by 24. Its scale is
+// its own, so that a line alone says nothing of a size: the value is beside it.
+func sparkline(values []index.Value) string {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		least, most = min(least, v.Estimate), max(most, v.Estimate)
+	}
+	// A change that nobody would act on is no mountain.
+	if room := 0.05 - (most - least); room > 0 {
+		least, most = least-room/2, most+room/2
+	}
+	var points strings.Builder
+	for i, v := range values {
+		fmt.Fprintf(&points, "%v,%v ", round(2+96*float64(i)/math.Max(1, float64(len(values)-1))), round(22-20*(v.Estimate-least)/(most-least)))
+	}
+	return strings.TrimSpace(points.String())
 }
 
 func round(x float64) float64 { return math.Round(x*10) / 10 }

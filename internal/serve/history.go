@@ -30,9 +30,14 @@ const mostSeries = 1000
 // histories lists the contrasts that several runs have.
 func (s *Server) histories(*http.Request) (view, error) {
 	list := s.runs.Series(mostSeries)
+	type listed struct {
+		index.Counted
+		Newest index.Value
+		Points string // of a line through the newest values
+	}
 	type study struct {
 		Name   string
-		Series []index.Counted
+		Series []listed
 	}
 	var studies []study
 	for _, c := range list {
@@ -40,7 +45,7 @@ func (s *Server) histories(*http.Request) (view, error) {
 			studies = append(studies, study{Name: c.Study})
 		}
 		last := &studies[len(studies)-1]
-		last.Series = append(last.Series, c)
+		last.Series = append(last.Series, listed{c, c.Last[len(c.Last)-1], sparkline(c.Last)})
 	}
 	return view{Title: "History", Name: "histories", Data: map[string]any{"Studies": studies, "Cut": len(list) == mostSeries}}, nil
 }

@@ -21,6 +21,9 @@ func TestTheHistoryShowsWhereAContrastChanged(t *testing.T) {
 	if !strings.Contains(text, "time of loop: docker against native</a></th><td class=\"number\">18<") {
 		t.Errorf("the list of histories lacks the contrast:\n%s", text)
 	}
+	if _, line, _ := strings.Cut(text, `<polyline points="`); strings.Count(line[:strings.Index(line, `"`)], ",") != 18 || !strings.Contains(text, `<td class="number">+12.`) {
+		t.Errorf("the list has no line through 18 values, or not the newest one:\n%s", text)
+	}
 	series := index.Series{Study: "loop", Workload: "loop", Metric: "time", Environment: "docker", Baseline: "native"}
 	text = page(t, s.base()+"/history/of?"+series.Query())
 	for _, want := range []string{"From loop-08 on: +12.", "before it +5.", `<tr class="changed"><th scope="row" class="named"><a href="/runs/` + index.Identity(filepath.Join(directory, "loop-08")), "another machine or kernel: A <b>CPU"} {

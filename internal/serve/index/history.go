@@ -43,11 +43,16 @@ func (s Series) String() string {
 	return fmt.Sprintf("%s of %s: %s against %s", s.Metric, place, s.Environment, s.Baseline)
 }
 
-// Counted is a series with the number of its runs.
+// Counted is a series with the number of its runs, and what the newest of them have, the
+// oldest first.
 type Counted struct {
 	Series
 	Runs int
+	Last []Value
 }
+
+// lastValues is how many of the newest values a list has.
+const lastValues = 40
 
 type contrast struct {
 	Series
@@ -70,24 +75,27 @@ type Point struct {
 	Value
 }
 
-// counts returns how many runs have each contrast that is wanted.
-func (x *Index) counts(wanted func(contrast) bool) map[Series]int {
-	counts := map[Series]int{}
+// Series returns the primary contrasts that at least two runs have.
+func (x *Index) Series(limit int) (list []Counted) {
+	all := map[Series]*Counted{}
 	for _, e := range x.newest(func(entry) bool { return true }) {
 		for _, c := range e.Contrasts {
-			if wanted(c) {
-				counts[c.Series]++
+			if !c.Primary {
+				continue
+			}
+			if all[c.Series] == nil {
+				all[c.Series] = &Counted{Series: c.Series}
+			}
+			of := all[c.Series]
+			if of.Runs++; len(of.Last) < lastValues {
+				of.Last = append(of.Last, c.Value)
 			}
 		}
 	}
-	return counts
-}
-
-// Series returns the primary contrasts that at least two runs have.
-func (x *Index) Series(limit int) (list []Counted) {
-	for s, n := range x.counts(func(c contrast) bool { return c.Primary }) {
-		if n > 1 {
-			list = append(list, Counted{s, n})
+	for _, of := range all {
+		if of.Runs > 1 {
+			slices.Reverse(of.Last)
+			list = append(list, *of)
 		}
 	}
 	slices.SortFunc(list, func(a, b Counted) int {
@@ -99,7 +107,15 @@ func (x *Index) Series(limit int) (list []Counted) {
 
 // Counts returns how many runs have each contrast of a study.
 func (x *Index) Counts(study string) map[Series]int {
-	return x.counts(func(c contrast) bool { return c.Study == study })
+	counts := map[Series]int{}
+	for _, e := range x.newest(func(entry) bool { return true }) {
+		for _, c := range e.Contrasts {
+			if c.Study == study {
+				counts[c.Series]++
+			}
+		}
+	}
+	return counts
 }
 
 // History returns the last points of a series, oldest first.
