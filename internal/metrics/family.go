@@ -81,12 +81,13 @@ var (
 	Pressure = family("tare_trial_pressure_ratio", Gauge, Both, "Share of the last trial in which something on the machine waited for the resource", "resource")
 	Canary   = family("tare_block_canary_seconds", Gauge, Both, "Run time of the calibration loop before the block: how fast the machine is")
 
-	Ratio   = family("tare_contrast_ratio", Gauge, Both, "The metric in the environment over that in the baseline: the estimate", ofContrast...)
-	Low     = family("tare_contrast_low_ratio", Gauge, Both, "The lower end of the ratio's interval; absent without a bound", ofContrast...)
-	High    = family("tare_contrast_high_ratio", Gauge, Both, "The upper end of the ratio's interval; absent without a bound", ofContrast...)
-	Margin  = family("tare_contrast_margin_ratio", Gauge, Both, "How far from 1 a ratio still counts as equivalent", ofContrast...)
-	Pairs   = family("tare_contrast_blocks", Gauge, Both, "Blocks with a value on both sides", ofContrast...)
-	Verdict = family("tare_contrast_verdict", Gauge, Both, "1 for the verdict on the contrast, 0 for the others", append(ofContrast[:len(ofContrast):len(ofContrast)], "verdict")...)
+	Ratio      = family("tare_contrast_ratio", Gauge, Both, "The metric in the environment over that in the baseline: the estimate", ofContrast...)
+	Low        = family("tare_contrast_low_ratio", Gauge, Both, "The lower end of the ratio's interval; absent without a bound", ofContrast...)
+	High       = family("tare_contrast_high_ratio", Gauge, Both, "The upper end of the ratio's interval; absent without a bound", ofContrast...)
+	Margin     = family("tare_contrast_margin_ratio", Gauge, Both, "How far from 1 a ratio still counts as equivalent", ofContrast...)
+	Pairs      = family("tare_contrast_blocks", Gauge, Both, "Blocks with a value on both sides", ofContrast...)
+	Confounded = family("tare_contrast_confounded", Gauge, Both, "1 where something besides the layer differs between the sides (†), 0 where not", ofContrast...)
+	Verdict    = family("tare_contrast_verdict", Gauge, Both, "1 for the verdict on the contrast, 0 for the others", append(ofContrast[:len(ofContrast):len(ofContrast)], "verdict")...)
 )
 
 // The families about the sampling of resource use.

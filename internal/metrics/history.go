@@ -27,6 +27,8 @@ type Past struct {
 	Plan      *study.Plan
 	Trials    []rundir.Trial
 	Contrasts []verdict.Contrast // at the end
+	// Mark adds the marks of confounds to contrasts before; nil adds none.
+	Mark func([]verdict.Contrast) []verdict.Contrast
 	// Readings returns the samplers' readings in a trial, one Watching for each
 	// instance; none if the run directory has no readings of the trial. It may be
 	// nil.
@@ -61,7 +63,9 @@ func Text(out io.Writer, p Past) error {
 		if book != nil {
 			book.Add(t)
 			if i+1 == len(trials) || trials[i+1].Block != t.Block {
-				contrasts = book.Verdicts()
+				if contrasts = book.Verdicts(); p.Mark != nil {
+					contrasts = p.Mark(contrasts)
+				}
 			}
 		}
 		if i+1 == len(trials) {

@@ -192,6 +192,7 @@ func (r *Run) judge(contrasts []verdict.Contrast) {
 		v.known(High, ratio.High, c.IntervalN > 0 && finite(c.High), labels...)
 		v.set(Margin, c.Margin, labels...)
 		v.set(Pairs, float64(c.N), labels...)
+		v.set(Confounded, map[bool]float64{true: 1}[c.Confounded()], labels...)
 		v.one(Verdict, verdicts, is, labels...)
 	}
 	for _, name := range verdicts {

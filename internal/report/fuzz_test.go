@@ -15,7 +15,6 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/testing/fuzzing"
 	"tare/internal/testing/reporttest"
-	"tare/internal/verdict"
 )
 
 // folder is a run directory as one document.
@@ -97,7 +96,7 @@ func FuzzRunDirectory(f *testing.F) {
 				}
 				return
 			}
-			in := model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest))
+			in := model.Of(r, model.Contrasts(r))
 			format := Formats[int(which)/len(all)%len(Formats)]
 			text, err := written(format, in, model.Options{All: true, Colour: true, Width: 100})
 			if err != nil {

@@ -94,7 +94,7 @@ func TestHostileTextDoesNothingInAReport(t *testing.T) {
 	inputs := map[string]model.Input{"quick": reporttest.Quick(), "ladder": reporttest.Ladder(), "traced": reporttest.Traced()}
 	for name, given := range inputs {
 		r := hostileRun(t, given)
-		contrasts := verdict.Contrasts(r.Plan, r.Trials, r.Manifest)
+		contrasts := model.Contrasts(r)
 		if name != "traced" && !slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool { return c.N > 0 }) {
 			t.Fatalf("%s: nothing is compared", name)
 		}

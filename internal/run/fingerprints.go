@@ -73,7 +73,11 @@ func (e *execution) fingerprintsOn(ctx context.Context, img *image.Image, node s
 
 // keepFingerprint stores a fingerprint, and says what the caller remarks on it.
 func (e *execution) keepFingerprint(f parity.Fingerprint) error {
-	if err := e.run.KeepFingerprint(f); err != nil || e.Fingerprinted == nil {
+	e.deciding.Lock()
+	err := e.run.KeepFingerprint(f)
+	e.fair = nil // it is of the fingerprints before
+	e.deciding.Unlock()
+	if err != nil || e.Fingerprinted == nil {
 		return err
 	}
 	for _, remark := range e.Fingerprinted(f) {

@@ -14,6 +14,8 @@ import (
 
 	"tare/internal/base/crash"
 	"tare/internal/image"
+	"tare/internal/parity/evaluate"
+	"tare/internal/report/model"
 	"tare/internal/run/schedule"
 	"tare/internal/run/trial"
 	"tare/internal/rundir"
@@ -227,7 +229,15 @@ func (e *execution) estimates(l *lane, round int, underWay []rundir.Trial) {
 func (e *execution) verdicts() []verdict.Contrast {
 	e.deciding.Lock()
 	defer e.deciding.Unlock()
-	return e.schedule.Verdicts()
+	return e.marks().Mark(e.schedule.Verdicts())
+}
+
+// marks compares the fingerprints so far. The caller holds deciding.
+func (e *execution) marks() *evaluate.Book {
+	if e.fair == nil {
+		e.fair = model.Fairness(&e.run.Run)
+	}
+	return e.fair
 }
 
 // warnInterrupted adds a warning to a trial whose block was begun by an earlier
@@ -264,7 +274,7 @@ func (e *execution) announceVerdicts() {
 		}
 		e.decided[key] = true
 		e.deciding.Lock()
-		c = e.schedule.Contrasts()[i]
+		c = e.marks().Mark(e.schedule.Contrasts()[i : i+1])[0]
 		e.deciding.Unlock()
 		e.progress(Event{Kind: Verdict, Contrast: &c, Message: verdict.Wording(c)})
 	}

@@ -9,7 +9,6 @@ import (
 	"tare/internal/report"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
-	"tare/internal/verdict"
 )
 
 // ReportInput is what the reports of a result are made of.
@@ -25,7 +24,7 @@ func (e *execution) finish(ctx context.Context, r *Result) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	err := finish(ctx, e.run, func() model.Input {
-		r.Contrasts = verdict.Contrasts(e.run.Plan, e.run.Trials, e.run.Manifest)
+		r.Contrasts = model.Contrasts(&e.run.Run)
 		return r.ReportInput()
 	})
 	if err != nil && ctx.Err() != nil {
@@ -56,7 +55,7 @@ func OpenReport(directory string) (model.Input, error) {
 	if err != nil {
 		return model.Input{}, &InputError{err}
 	}
-	return model.Of(r, verdict.Contrasts(r.Plan, r.Trials, r.Manifest)), nil
+	return model.Of(r, model.Contrasts(r)), nil
 }
 
 // finish writes the reports and the checksums, which may take seconds of a large run. If

@@ -25,6 +25,7 @@ import (
 	"tare/internal/image/origin"
 	"tare/internal/linux/private"
 	"tare/internal/parity"
+	"tare/internal/parity/evaluate"
 	"tare/internal/run/doctor"
 	"tare/internal/run/schedule"
 	"tare/internal/run/trial"
@@ -258,6 +259,7 @@ type execution struct {
 	elsewhere bool
 	// deciding is held while the schedule is asked, or told something.
 	deciding sync.Mutex
+	fair     *evaluate.Book // marks what confounds affect; nil until it is asked again
 	schedule *schedule.Schedule
 	// before is the time that earlier sessions spent on trials; began is when
 	// this one's first trial did.

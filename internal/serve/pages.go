@@ -351,7 +351,7 @@ func (s *Server) progress(ctx context.Context, run index.Run) (progress, error) 
 	}
 	whole := contrasts{Caption: "Primary metrics against " + visible.Line(read.Plan.Baseline), What: "Environment", UnderWay: p.State == underWay}
 	parts := contrasts{Caption: "Primary metrics: each part of the ladder against what is before it", What: "Part", UnderWay: p.State == underWay}
-	for _, c := range model.Fairness(read).Mark(verdict.Contrasts(read.Plan, read.Trials, read.Manifest)) {
+	for _, c := range model.Contrasts(read) {
 		if !c.Primary {
 			p.Others++
 			continue
@@ -417,7 +417,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		var text bytes.Buffer
-		err = html.WriteWithin(&text, model.Of(read, verdict.Contrasts(read.Plan, read.Trials, read.Manifest)), "/runs/"+run.ID+"/")
+		err = html.WriteWithin(&text, model.Of(read, model.Contrasts(read)), "/runs/"+run.ID+"/")
 		return text.Bytes(), err
 	})
 	if err != nil {

@@ -28,6 +28,13 @@ func (c *Contrast) Withhold(confounds []string) {
 	c.Low, c.High, c.Simultaneous, c.Nodes = math.Inf(-1), math.Inf(1), Ends{}, nil
 }
 
+// Confounded reports whether something besides the layer differs between the sides.
+func (c *Contrast) Confounded() bool { return confounded(c.Warnings) }
+
+func confounded(warnings []Warning) bool {
+	return slices.ContainsFunc(warnings, func(w Warning) bool { return w.Code == Confound })
+}
+
 // Withheld reports whether a confound took the verdict of a contrast.
 func (c *Contrast) Withheld() bool { return c.Reason.Code == Incomparable }
 

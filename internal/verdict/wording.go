@@ -34,6 +34,11 @@ func Wording(c Contrast) string {
 	if environment.Emulated(c.BaselineLabel) && c.BaseLevel == "" {
 		text += "; the baseline ran under software emulation (" + c.BaselineLabel + ")"
 	}
+	for _, w := range c.Warnings {
+		if w.Code == Confound {
+			text += "; " + w.String()
+		}
+	}
 	return text
 }
 

@@ -20,19 +20,21 @@ import (
 	"tare/internal/verdict"
 )
 
-// Book holds the fingerprints of a plan's environments.
+// Book holds the fingerprints of a plan's environments. It is for one goroutine at a time.
 type Book struct {
 	plan   *study.Plan
 	label  func(environment string) string
 	rules  *parity.Rules
 	prints map[subject.Cell][]parity.Fingerprint // by environment and workload, one a node
+	// confounds are those that were asked for before.
+	confounds map[compared][]parity.Finding
 }
 
 // New returns a book. label returns the label of an environment, such as tcg.
 func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment string) string) *Book {
 	rules := *parity.Builtin()
 	rules.Accepted = plan.Accept
-	b := &Book{plan: plan, label: label, rules: &rules, prints: map[subject.Cell][]parity.Fingerprint{}}
+	b := &Book{plan: plan, label: label, rules: &rules, prints: map[subject.Cell][]parity.Fingerprint{}, confounds: map[compared][]parity.Finding{}}
 	for _, p := range prints {
 		at := subject.Cell{Environment: p.Environment, Workload: p.Workload}
 		b.prints[at] = append(b.prints[at], p)
@@ -126,27 +128,35 @@ func (b *Book) pairs() (pairs []pair) {
 // environment with itself, at another level, has none.
 func (b *Book) Mark(contrasts []verdict.Contrast) []verdict.Contrast {
 	marked := slices.Clone(contrasts)
-	found := map[string][]parity.Finding{}
 	for i := range marked {
 		c := &marked[i]
-		at := c.Figure().Cell
-		key := fmt.Sprint(c.Baseline, at.Environment, at.Workload, b.planned(at), b.planned(at.In(c.Baseline)))
-		confounds, seen := found[key]
-		if !seen {
-			if compared, known := b.Between(at, c.Baseline); known {
-				confounds = compared.Confounds()
+		if confounds := b.affecting(c.Figure().Cell, c.Baseline); len(confounds) > 0 {
+			c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound, Other: c.Baseline, Confounds: Names(confounds)})
+			if names := Names(lists.Filter(confounds, func(f parity.Finding) bool { return f.NoVerdict })); len(names) > 0 {
+				c.Withhold(names)
 			}
-			found[key] = confounds
-		}
-		if len(confounds) == 0 {
-			continue
-		}
-		c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound, Other: c.Baseline, Confounds: Names(confounds)})
-		if names := Names(lists.Filter(confounds, func(f parity.Finding) bool { return f.NoVerdict })); len(names) > 0 {
-			c.Withhold(names)
 		}
 	}
 	return marked
+}
+
+// affecting are the confounds that affect the comparison of an environment with another one.
+func (b *Book) affecting(at subject.Cell, baseline string) []parity.Finding {
+	key := compared{at, baseline}
+	confounds, seen := b.confounds[key]
+	if !seen {
+		if c, known := b.Between(at, baseline); known {
+			confounds = c.Confounds()
+		}
+		b.confounds[key] = confounds
+	}
+	return confounds
+}
+
+// compared is a cell and what it is compared with.
+type compared struct {
+	at       subject.Cell
+	baseline string
 }
 
 // Names returns the names of findings.

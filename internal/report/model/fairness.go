@@ -28,7 +28,7 @@ const MarkMeans = Mark + " " + Confounded + " (where that makes the comparison m
 
 // ConfoundMark is the mark of a contrast; "" if no confound affects it.
 func ConfoundMark(c *verdict.Contrast) string {
-	if slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.Confound }) {
+	if c.Confounded() {
 		return Mark
 	}
 	return ""

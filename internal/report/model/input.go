@@ -48,11 +48,16 @@ type Input struct {
 	Directory string
 }
 
-// Of returns the input of the reports of a run. A contrast that a confound affects
-// has a warning.
+// Contrasts are those of a run, with the marks of confounds: what every output says of a
+// comparison begins here, or with the same marks on what is known so far.
+func Contrasts(r *rundir.Run) []verdict.Contrast {
+	return Fairness(r).Mark(verdict.Contrasts(r.Plan, r.Trials, r.Manifest))
+}
+
+// Of returns the input of the reports of a run, with its Contrasts.
 func Of(r *rundir.Run, contrasts []verdict.Contrast) Input {
 	fair := Fairness(r)
-	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: fair.Mark(contrasts), Mark: fair.Mark, Parity: fair.All(), Across: fair.Nodes(), Readings: r.Readings, Directory: r.Directory, Incomplete: r.Incomplete, LacksRaw: r.LacksRaw()}
+	return Input{Manifest: r.Manifest, Plan: r.Plan, Trials: r.Trials, Traced: r.Traced, Contrasts: contrasts, Mark: fair.Mark, Parity: fair.All(), Across: fair.Nodes(), Readings: r.Readings, Directory: r.Directory, Incomplete: r.Incomplete, LacksRaw: r.LacksRaw()}
 }
 
 // Options are the settings of a format.

@@ -13,7 +13,7 @@ import (
 // Write writes what the run's live metrics were, with the times at which
 // they were so, for a Prometheus that takes it up later.
 func Write(w io.Writer, in model.Input, _ model.Options) error {
-	p := metrics.Past{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Contrasts: in.Contrasts}
+	p := metrics.Past{Manifest: in.Manifest, Plan: in.Plan, Trials: in.Trials, Contrasts: in.Contrasts, Mark: in.Mark}
 	if in.Readings != nil {
 		p.Readings = func(t rundir.Trial) ([]metrics.Watching, error) { return readings(in, t) }
 	}

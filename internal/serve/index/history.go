@@ -67,6 +67,7 @@ type Value struct {
 	Estimate     float64 // log ratio
 	Low, High    *float64
 	Verdict      verdict.Verdict
+	Mark         string // of a confound; "" for none
 }
 
 // Point is a contrast in one run.

@@ -26,8 +26,8 @@ import (
 	"tare/internal/base/bounded"
 	"tare/internal/base/visible"
 	"tare/internal/linux/private"
+	"tare/internal/report/model"
 	"tare/internal/rundir"
-	"tare/internal/verdict"
 )
 
 // Index is the index of the runs below some directories. It is safe for concurrent use.
@@ -195,11 +195,11 @@ func read(root, directory, stamp string) entry {
 	if e.State != rundir.Ended && e.State != rundir.Interrupted {
 		return e
 	}
-	for _, c := range verdict.Contrasts(r.Plan, r.Trials, r.Manifest) {
+	for _, c := range model.Contrasts(r) {
 		if c.N == 0 || c.Part != "" || c.BaseLevel != "" || math.IsNaN(c.Estimate) || math.IsInf(c.Estimate, 0) {
 			continue
 		}
-		one := contrast{Series: SeriesOf(r.Plan.Name, c), Primary: c.Primary, Value: Value{Unit: c.Unit, Better: c.Better, N: c.N, Estimate: c.Estimate, Verdict: c.Verdict}}
+		one := contrast{Series: SeriesOf(r.Plan.Name, c), Primary: c.Primary, Value: Value{Unit: c.Unit, Better: c.Better, N: c.N, Estimate: model.PointEstimate(&c), Verdict: c.Verdict, Mark: model.ConfoundMark(&c)}}
 		if c.Bounded() {
 			one.Low, one.High = &c.Low, &c.High
 		}

@@ -41,7 +41,7 @@ func Unfair() model.Input {
 			r.Fingerprints = append(r.Fingerprints, f)
 		}
 	}
-	judged := model.Of(r, in.Contrasts)
+	judged := model.Of(r, model.Fairness(r).Mark(in.Contrasts))
 	judged.Directory = in.Directory
 	return judged
 }
