@@ -236,16 +236,18 @@ func (e *nested) Start(ctx context.Context, r environment.Request) (_ environmen
 	i := &instance{outerMachine: w}
 	defer func() {
 		if err != nil {
-			_ = w.leave(context.WithoutCancel(ctx), nil)
+			_ = w.leave(context.WithoutCancel(ctx), i.inner)
 		}
 	}()
 	within := r
 	within.Network, within.Disks, within.Beside = w.network, nil, ""
 	// The machine has only the cores of its limits, under other numbers.
 	within.Limits.Cores = nil
-	if i.inner, err = w.environment.Start(ctx, within); err != nil {
+	var inner environment.Instance
+	if inner, err = w.environment.Start(ctx, within); err != nil {
 		return nil, fmt.Errorf("in %s: %w", e.Outer, err)
 	}
+	i.inner = inner
 	return i, e.learn(ctx, w.environment)
 }
 

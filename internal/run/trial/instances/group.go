@@ -149,6 +149,8 @@ func (g *Group) recordStart(single, meets bool) {
 		between := "between its instances, and from the host: "
 		if _, is := g.Network.(environment.Enclosed); is {
 			between = "between its instances: "
+		} else if slices.ContainsFunc(g.instances, func(i *Instance) bool { return i.Details().Machine != "" }) {
+			between = "between its instances, the loopback of the machine that they share; from the host: "
 		}
 		g.facts.Notes = append(g.facts.Notes, between+g.Network.Path())
 	}

@@ -44,6 +44,23 @@ func TestAMachineThatInstancesShareIsMeteredOnce(t *testing.T) {
 	}
 }
 
+// oneMachine has all of its instances in one machine, whose address they share.
+type oneMachine struct{ environment.Environment }
+
+func (e oneMachine) Start(ctx context.Context, r environment.Request) (environment.Instance, error) {
+	i, err := e.Environment.Start(ctx, r)
+	return in{i, r.Beside}, err
+}
+
+func TestInstancesThatShareAMachineReachEachOtherByItsLoopback(t *testing.T) {
+	p, _, fake := newPool(t, Config{})
+	p.Environments["a"] = oneMachine{fake}
+	g := get(t, p, Request{Environment: "a", Shape: study.Shape{Copies: 1, Together: true, Joined: true, Roles: []study.RoleShape{{Name: "driver", Count: 1}}}})
+	if facts, _ := g.TakeFacts(); !slices.Contains(facts.Notes, "between its instances, the loopback of the machine that they share; from the host: a wire") {
+		t.Errorf("the notes are %q", facts.Notes)
+	}
+}
+
 // enclosed is a network that programs on the host do not reach.
 type enclosed struct{ environment.Environment }
 
