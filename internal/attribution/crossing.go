@@ -125,7 +125,7 @@ func approach(d, other *draft) (*draft, error) {
 		return nil, err
 	}
 	guest := other.parts().Guest
-	approach(options, environment.Other{Guest: guest != nil, Bridged: guest != nil && guest.Bridged(theirs)})
+	approach(options, environment.Other{Bridged: guest != nil && guest.Bridged(theirs)})
 	closer, err := d.with(d.Kind, options)
 	if err != nil || !closer.valid() {
 		return d, err

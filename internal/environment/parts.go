@@ -121,8 +121,7 @@ type Guest struct {
 
 // Other is what Parts.Approach has to know about the other end of a ladder.
 type Other struct {
-	Guest   bool // it has a kernel of its own
-	Bridged bool // and is attached to a bridge of the host
+	Bridged bool // it has a kernel of its own, and is attached to a bridge of the host
 }
 
 // InOrder are switches without names, in this order.

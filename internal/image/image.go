@@ -61,15 +61,6 @@ func (i *Image) path(name string) string {
 // Tar returns the root file system's tar, whose SHA-256 is the digest.
 func (i *Image) Tar() string { return i.path("rootfs.tar") }
 
-// Packages returns the Debian packages, one "name version architecture" per
-// line; "" if the image was not built from a recipe.
-func (i *Image) Packages() string {
-	if path := i.path("packages"); store.Exists(path) {
-		return store.ReadText(path)
-	}
-	return ""
-}
-
 func (i *Image) check() error {
 	if i.store == nil {
 		return fmt.Errorf("image %s belongs to no store: get it with Store.Get", i.Name)

@@ -55,7 +55,6 @@ const (
 	callStop     = "stop"
 	callNetwork  = "network"
 	callClose    = "close"
-	callClock    = "clock"
 )
 
 // request starts a call; each call uses some of the fields.

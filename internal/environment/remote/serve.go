@@ -200,7 +200,6 @@ var answers = map[string]func(*call, context.Context) (any, error){
 	callUsed: func(k *call, _ context.Context) (any, error) {
 		return environment.UsageOfStart(k.instance.Instance), nil
 	},
-	callClock: func(*call, context.Context) (any, error) { return monotonic(), nil },
 }
 
 func (s *server) do(ctx context.Context, c *conversation, r request) (_ any, err error) {

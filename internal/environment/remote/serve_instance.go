@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tare/internal/environment"
 	"tare/internal/usage"
 )
@@ -194,11 +192,4 @@ func (k *call) stop(ctx context.Context) (any, error) {
 		answer.Exit = exited.Sub(began)
 	}
 	return answer, err
-}
-
-// monotonic reads this machine's monotonic clock.
-func monotonic() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
-	return time.Duration(t.Nano())
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/hashicorp/yamux"
 
-	"tare/internal/agent"
 	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/host"
@@ -223,14 +222,6 @@ func (s *Session) Check(ctx context.Context, kind string, options json.RawMessag
 		result.Findings[n].What += " on " + s.host.Name()
 	}
 	return result.State, result.Findings
-}
-
-// Clock reads both hosts' monotonic clocks.
-func (s *Session) Clock(ctx context.Context) (agent.ClockReading, error) {
-	r := agent.ClockReading{Sent: time.Now()}
-	err := s.simple(ctx, request{Call: callClock}, &r.Clock)
-	r.Received = time.Now()
-	return r, err
 }
 
 // send sends an image if the host does not have it. It is sent once.

@@ -17,7 +17,6 @@ import (
 type Description struct {
 	Config
 	Env []string
-	Dir string
 }
 
 // Describe reads the metadata of an image where it is: it stores nothing, and reads no
@@ -43,7 +42,7 @@ func Describe(ctx context.Context, reference string) (*Description, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", reference, err)
 	}
-	return &Description{Config: *config, Env: described.Env, Dir: described.WorkingDir}, nil
+	return &Description{Config: *config, Env: described.Env}, nil
 }
 
 // ErrSilent is the error of an image whose registry or engine does not answer.

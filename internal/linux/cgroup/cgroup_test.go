@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -140,20 +141,22 @@ func TestV2UsageIsReadFromItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cpu, err := g.CPU()
+	c := g.Counter()
+	defer c.Close()
+	cpu, err := c.CPU()
 	if want := (CPU{5 * time.Second, 4 * time.Second, time.Second, 10 * time.Microsecond}); err != nil || cpu != want {
 		t.Errorf("CPU %+v, %v; want %+v", cpu, err, want)
 	}
-	memory, err := g.Memory()
-	want := Memory{Current: 1000000, Peak: 1500000, Anon: 300000, Cache: 600000, Shmem: 50000, InactiveFile: 400000}
+	memory, err := c.MemorySince(Memory{}, false)
+	want := Memory{Current: 1000000, Cache: 600000, Shmem: 50000}
 	if err != nil || memory != want || memory.WorkingSet() != 450000 {
 		t.Errorf("memory %+v, %v; want %+v", memory, err, want)
 	}
-	io, err := g.IO(func(device string) bool { return !strings.HasPrefix(device, "7:") })
+	io, err := c.IO(func(device []byte) bool { return !bytes.HasPrefix(device, []byte("7:")) })
 	if err != nil || io != (IO{4096, 8192, 1, 2}) {
 		t.Errorf("IO %+v, %v", io, err)
 	}
-	if _, err := tree.At("/gone").CPU(); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := tree.At("/gone").Counter().CPU(); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a group that is gone reads %v", err)
 	}
 }

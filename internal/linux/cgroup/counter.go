@@ -24,7 +24,7 @@ type Counter struct {
 
 	cpu, user, system *procfile.File // v2 has one for all
 	quotas            subtree        // cpu.stat of the group and of those below
-	now, peak, stat   *procfile.File // of memory
+	now, stat         *procfile.File // of memory
 	io, served        *procfile.File // v2's, and v1's operations where a rule makes it count them
 	threads           *procfile.File
 	stalls            [3]*procfile.File
@@ -52,9 +52,9 @@ func (g *Group) Counter() *Counter {
 		c.quotas = subtree{top: dir, name: "cpu.stat"}
 	}
 	if dir, v1 := g.dirs["memory"]; v1 {
-		c.now, c.peak, c.stat = file(dir, "memory.usage_in_bytes"), file(dir, "memory.max_usage_in_bytes"), file(dir, "memory.stat")
+		c.now, c.stat = file(dir, "memory.usage_in_bytes"), file(dir, "memory.stat")
 	} else if unified {
-		c.now, c.peak, c.stat = file(v2, "memory.current"), file(v2, "memory.peak"), file(v2, "memory.stat")
+		c.now, c.stat = file(v2, "memory.current"), file(v2, "memory.stat")
 	}
 	if pure {
 		c.io = file(v2, "io.stat")
@@ -182,11 +182,9 @@ func (c *Counter) throttled(name string, unit time.Duration) (sum time.Duration)
 	return sum
 }
 
-// Memory reads the memory of the group and its page faults.
-func (c *Counter) Memory() (Memory, error) { return c.MemorySince(Memory{}, false) }
-
-// MemorySince does the same, but does not read memory.stat if nothing in the group
-// has run since an earlier reading, and the charged memory is unchanged.
+// MemorySince reads the memory of the group and its page faults. It does not read
+// memory.stat if nothing in the group has run since an earlier reading, and the charged
+// memory is unchanged.
 func (c *Counter) MemorySince(before Memory, idle bool) (Memory, error) {
 	if c.now == nil {
 		return Memory{}, fmt.Errorf("reading the memory of cgroup %s: there is no memory controller", c.group.path)
@@ -212,14 +210,10 @@ func (c *Counter) MemorySince(before Memory, idle bool) (Memory, error) {
 			}
 		}
 		switch string(key) {
-		case "rss", "anon":
-			m.Anon = quantity.Bytes(value)
 		case "cache", "file":
 			m.Cache = quantity.Bytes(value)
 		case "shmem":
 			m.Shmem = quantity.Bytes(value)
-		case "inactive_file":
-			m.InactiveFile = quantity.Bytes(value)
 		case "pgfault":
 			m.Faults = value
 		case "pgmajfault":
@@ -231,8 +225,9 @@ func (c *Counter) MemorySince(before Memory, idle bool) (Memory, error) {
 
 var total = []byte("total_")
 
-// IO reads io.stat. Only v2 has useful values: v1 counts a device only while it has
-// a throttle rule, and does not charge written pages to a group.
+// IO reads io.stat. counts says which devices (MAJOR:MINOR) to add up; nil means all.
+// Only v2 has useful values: v1 counts a device only while it has a throttle rule, and
+// does not charge written pages to a group.
 func (c *Counter) IO(counts func(device []byte) bool) (io IO, err error) {
 	if c.io == nil {
 		return IO{}, fmt.Errorf("reading the disk bytes of cgroup %s: cgroup v1 counts them only under a throttle rule", c.group.path)

@@ -36,24 +36,11 @@ func (c CPU) Since(before CPU) (user, system time.Duration) {
 	return total - system, system
 }
 
-// CPU reads the processor time.
-func (g *Group) CPU() (CPU, error) {
-	c := g.Counter()
-	defer c.Close()
-	return c.CPU()
-}
-
 // Memory is what a group and those below it hold now.
 type Memory struct {
 	Current quantity.Bytes // everything that is charged to the group
-	// Peak is the highest Current so far; 0 if the kernel does not keep it, and
-	// where a Counter reads.
-	Peak  quantity.Bytes
-	Anon  quantity.Bytes
-	Cache quantity.Bytes // page cache, Shmem included
-	Shmem quantity.Bytes
-	// InactiveFile is the part of Cache that the kernel would drop first.
-	InactiveFile quantity.Bytes
+	Cache   quantity.Bytes // page cache, Shmem included
+	Shmem   quantity.Bytes
 	// Faults are page faults so far; the major ones waited for storage.
 	Faults, MajorFaults int64
 }
@@ -62,33 +49,10 @@ type Memory struct {
 // shared memory, and what the kernel holds on its behalf.
 func (m Memory) WorkingSet() quantity.Bytes { return max(m.Current-m.Cache+m.Shmem, 0) }
 
-// Memory reads what the group holds.
-func (g *Group) Memory() (Memory, error) {
-	c := g.Counter()
-	defer c.Close()
-	m, err := c.Memory()
-	if err == nil {
-		peak, _ := c.peak.Number(&c.buffer)
-		m.Peak = quantity.Bytes(peak)
-	}
-	return m, err
-}
-
 // IO is what a group and those below it have moved to and from block devices.
 type IO struct {
 	Read, Written quantity.Bytes
 	Reads, Writes int64 // operations
-}
-
-// IO reads what was moved. counts says which devices (MAJOR:MINOR) to add up;
-// nil means all.
-func (g *Group) IO(counts func(device string) bool) (IO, error) {
-	c := g.Counter()
-	defer c.Close()
-	if counts == nil {
-		return c.IO(nil)
-	}
-	return c.IO(func(device []byte) bool { return counts(string(device)) })
 }
 
 func (g *Group) reading(what string, err error) error {

@@ -293,7 +293,9 @@ func inHybrid() (err error) {
 	if _, err := out.Read(make([]byte, 3)); err != nil {
 		return fmt.Errorf("joining it: %w", err)
 	}
-	cpu, err := g.CPU()
+	counter := g.Counter()
+	defer counter.Close()
+	cpu, err := counter.CPU()
 	if err != nil || cpu.Total <= 0 {
 		return fmt.Errorf("its CPU time is %v, %w", cpu, err)
 	}

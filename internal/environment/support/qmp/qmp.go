@@ -15,11 +15,6 @@ import (
 	"tare/internal/base/crash"
 )
 
-// Version is QEMU's version, from the greeting.
-type Version struct{ Major, Minor, Micro int }
-
-func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Micro) }
-
 // Event is an asynchronous event.
 type Event struct {
 	Name string          `json:"event"`
@@ -39,9 +34,8 @@ func (e *Error) Error() string {
 
 // Monitor is a QMP connection. Its methods are safe for concurrent use.
 type Monitor struct {
-	conn    io.ReadWriteCloser
-	version Version
-	events  func(Event)
+	conn   io.ReadWriteCloser
+	events func(Event)
 
 	writing sync.Mutex
 	mutex   sync.Mutex
@@ -53,11 +47,7 @@ type Monitor struct {
 
 // message is any message from QEMU.
 type message struct {
-	Greeting *struct {
-		Version struct {
-			QEMU Version `json:"qemu"`
-		} `json:"version"`
-	} `json:"QMP"`
+	Greeting *struct{} `json:"QMP"`
 	Event
 	ID     *uint64         `json:"id"`
 	Return json.RawMessage `json:"return"`
@@ -80,16 +70,12 @@ func Open(ctx context.Context, conn io.ReadWriteCloser, events func(Event)) (*Mo
 		conn.Close()
 		return nil, errors.New("the first message of the QMP connection is not a greeting")
 	}
-	m.version = first.Greeting.Version.QEMU
 	if err := m.Execute(ctx, "qmp_capabilities", nil, nil); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return m, nil
 }
-
-// Version returns the version from the greeting.
-func (m *Monitor) Version() Version { return m.version }
 
 // Done is closed when the connection was lost.
 func (m *Monitor) Done() <-chan struct{} { return m.done }
