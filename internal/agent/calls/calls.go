@@ -43,7 +43,7 @@ func Kinds() (names []string) {
 // Count is what was done in a sample.
 type Count struct {
 	Calls       int     // all of them, which the resource use of the sample is of
-	Nanoseconds float64 // that one took, on average over the measured ones
+	Nanoseconds float64 // that one took: the median of the batches
 }
 
 // batches is how many measured batches a sample has about: the clock is read once in each.
@@ -64,6 +64,7 @@ func Measure(name string, length time.Duration) (c Count, err error) {
 		length = 0
 	}
 	var batch, took time.Duration
+	var each []float64 // of the measured batches
 	timed := func(n int) {
 		start := time.Now()
 		err = do(n)
@@ -78,15 +79,16 @@ func Measure(name string, length time.Duration) (c Count, err error) {
 		}
 		n *= 2
 	}
-	measured := 0
-	for err == nil && (took < length || measured == 0) {
+	for err == nil && (took < length || took == 0) {
 		timed(n)
-		measured, took = measured+n, took+batch
+		took, each = took+batch, append(each, float64(batch.Nanoseconds())/float64(n))
 	}
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", name, err)
 	}
-	c.Nanoseconds = float64(took.Nanoseconds()) / float64(measured)
+	// The median leaves out batches in which something else ran on the core.
+	slices.Sort(each)
+	c.Nanoseconds = each[len(each)/2]
 	return c, nil
 }
 

@@ -1,4 +1,4 @@
-Command lines of tare explain, parity and selftest.
+Command lines of tare explain, parity, selftest and prices.
 
 tare explain
 
@@ -123,7 +123,7 @@ tare parity
   tare: an argument is missing; usage: tare parity STUDY|RUN [flags]
   [2]
   $ tare parity quik
-  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
+  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
   [2]
   $ tare parity ./missing.yaml
   tare: study file ./missing.yaml: no such file or directory
@@ -187,4 +187,16 @@ tare selftest
   [2]
   $ tare selftest --time long
   tare: --time long: must be a duration with a unit, such as 90s, 5m or 1h30m (`tare selftest --help` lists the flags)
+  [2]
+
+tare prices
+
+  $ tare prices --measure --only dokcer
+  tare: only: unknown environment or workload "dokcer"; did you mean "docker"? (known: native, docker, podman, gvisor, bubblewrap, oci, vm, calls)
+  [2]
+  $ tare prices --only docker
+  tare: --only and --budget are about a measurement: add --measure
+  [2]
+  $ tare prices --measure --budget 0s
+  tare: --budget 0s: must be more than 0
   [2]

@@ -1,0 +1,178 @@
+package prices
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"tare/internal/base/term"
+	"tare/internal/stats"
+)
+
+// Text writes the list as tables of at most so many columns: what each environment adds to the
+// time of a call.
+func (l List) Text(w io.Writer, columns int) {
+	fmt.Fprint(w, term.Prose(fmt.Sprintf("One call: the time natively (%s), and what each environment adds to it.", l.Baseline), columns), "\n")
+	// As many environments side by side as fit.
+	const first, each = 24, 11
+	for rest := l.Environments; ; {
+		n := min(len(rest), max(1, (columns-first)/each))
+		heading := []string{"call", l.Baseline}
+		for _, e := range rest[:n] {
+			heading = append(heading, e.name())
+		}
+		rows := [][]string{heading}
+		for _, kind := range l.Kinds {
+			row := []string{kind, duration(l.find(l.Baseline, kind).Time)}
+			for _, e := range rest[:n] {
+				row = append(row, cell(l.find(e.Name, kind)))
+			}
+			rows = append(rows, row)
+		}
+		aligned(w, rows)
+		if rest = rest[n:]; len(rest) == 0 {
+			break
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w)
+	fmt.Fprint(w, term.Prose(fmt.Sprintf("(): the interval holds zero. ~: from fewer than %d blocks, which have no interval. `tare prices ENVIRONMENT` has the intervals and the CPU time.", stats.LeastBlocks), columns), "\n")
+	l.foot(w, columns)
+}
+
+// Details writes what one environment adds, with intervals.
+func (l List) Details(w io.Writer, name string, columns int) error {
+	for _, e := range l.Environments {
+		if e.Name != name {
+			continue
+		}
+		rows := [][]string{{"call", l.Baseline, "time, more", "95% interval", "CPU, more", "95% interval"}}
+		for _, kind := range l.Kinds {
+			p := l.find(name, kind)
+			row := []string{kind, duration(l.find(l.Baseline, kind).Time)}
+			if p == nil {
+				rows = append(rows, append(row, "-", "", "-", ""))
+				continue
+			}
+			rows = append(rows, append(row, p.MoreTime.estimate(), p.MoreTime.interval(), p.MoreCPU.estimate(), p.MoreCPU.interval()))
+		}
+		fmt.Fprint(w, term.Prose(fmt.Sprintf("What %s adds to one call, over %s.", e.name(), l.Baseline), columns), "\n")
+		aligned(w, rows)
+		fmt.Fprintln(w)
+		l.foot(w, columns)
+		return nil
+	}
+	var names []string
+	for _, e := range l.Environments {
+		names = append(names, e.Name)
+	}
+	return fmt.Errorf("the price list has no environment %q, but %s", name, strings.Join(names, ", "))
+}
+
+func (l List) foot(w io.Writer, columns int) {
+	fmt.Fprint(w, term.Prose(fmt.Sprintf("Measured %s on %s, %d cores, kernel %s; run %s.",
+		l.Measured.UTC().Format("2006-01-02 15:04 UTC"), cmp.Or(l.Machine.CPU, "an unknown CPU"), l.Machine.Cores, l.Machine.Kernel, l.Run), columns))
+}
+
+func (e Environment) name() string {
+	if e.Label == "" {
+		return e.Name
+	}
+	return e.Name + " [" + e.Label + "]"
+}
+
+// cell is the price in a table of several environments.
+func cell(p *Price) string {
+	switch {
+	case p == nil || p.MoreTime == nil:
+		return "-"
+	case p.MoreTime.Low == nil:
+		return "~" + p.MoreTime.estimate()
+	case *p.MoreTime.Low <= 0 && *p.MoreTime.High >= 0:
+		return "(" + p.MoreTime.estimate() + ")"
+	}
+	return p.MoreTime.estimate()
+}
+
+func (a *Amount) estimate() string {
+	if a == nil {
+		return "-"
+	}
+	return signed(a.Estimate)
+}
+
+func (a *Amount) interval() string {
+	switch {
+	case a == nil:
+		return ""
+	case a.Low == nil:
+		return "too few blocks"
+	}
+	unit, name := unitOf(max(math.Abs(*a.Low), math.Abs(*a.High)))
+	return fmt.Sprintf("[%s, %s] %s", plus(*a.Low, *a.Low/unit), plus(*a.High, *a.High/unit), name)
+}
+
+func plus(sign, v float64) string {
+	if sign > 0 {
+		return "+" + digits(v)
+	}
+	return digits(v)
+}
+
+func signed(ns float64) string {
+	unit, name := unitOf(ns)
+	return plus(ns, ns/unit) + " " + name
+}
+
+// duration is a time in nanoseconds with three digits and its unit.
+func duration(ns float64) string {
+	unit, name := unitOf(ns)
+	return digits(ns/unit) + " " + name
+}
+
+func unitOf(ns float64) (unit float64, name string) {
+	switch v := math.Abs(ns); {
+	case v < 999.5:
+		return 1, "ns"
+	case v < 999.5e3:
+		return 1e3, "µs"
+	}
+	return 1e6, "ms"
+}
+
+// digits has three of them, at least one before the point.
+func digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a < .5 && a > 0 && math.Round(v*10) == 0:
+		return "0"
+	case a < 9.995:
+		return fmt.Sprintf("%.2f", v)
+	case a < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// aligned writes rows, whose columns besides the first are aligned to the right.
+func aligned(w io.Writer, rows [][]string) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, text := range row {
+			widths[i] = max(widths[i], len([]rune(text)))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, text := range row {
+			gap := strings.Repeat(" ", widths[i]-len([]rune(text)))
+			if i == 0 {
+				line.WriteString(text + gap)
+			} else {
+				line.WriteString("  " + gap + text)
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
+}
