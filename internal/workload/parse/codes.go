@@ -26,7 +26,7 @@ func codeOf(name string) code {
 	case "iperf3":
 		return code{read: readIperf3, series: iperf3Series, split: splitIperf3, settings: iperf3Settings, id: iperf3ID}
 	case "jmeter":
-		return code{read: readJMeter, series: jmeterSeries}
+		return code{read: readJMeter, series: jmeterSeries, split: splitJMeter}
 	case "k6":
 		return code{read: readK6, split: splitK6}
 	case "latencies":

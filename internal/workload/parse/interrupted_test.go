@@ -15,6 +15,9 @@ func TestInterruptedRunsAreRefused(t *testing.T) {
 		{"ab", "ab-q", "ab was interrupted"},
 		{"redis-benchmark", "redis", `interrupted in the test "GET"`},
 		{"redis-benchmark", "redis-q", `interrupted in the test "GET"`},
+		{"ghz", "ghz", "interrupted after 12 calls"},
+		{"memtier", "memtier", "memtier_benchmark was interrupted"},
+		{"memtier", "memtier-server-killed", "counted no operation"},
 		{"pgbench", "pgbench-server-killed", "was to run for 3 s and ran for 1.45 s: its clients were aborted"},
 	} {
 		all, err := imported(c.parser, keptFile(t, "interrupted/"+c.file+".txt"))

@@ -3,6 +3,7 @@ package parse
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 // jmeterSample is one request; times are in milliseconds since the epoch.
 type jmeterSample struct {
 	at, elapsed, bytes, users, firstByte, connect float64
-	failed, part                                  bool // part of a later sample
+	failed, part                                  bool // part of another sample
 	label, thread                                 string
 }
 
@@ -90,20 +91,38 @@ func (t *jmeterTable) add(row []string) {
 	if strings.HasPrefix(text("responseMessage"), "Number of samples in transaction") {
 		fail("a transaction controller's sample counts its requests again; turn it off in the plan: %q", clip(line))
 	}
-	// Redirects and embedded files precede their page, which has their sum. A thread does
-	// one request at a time, so that they are within its time, and what ended before it has
-	// none of them behind it.
+	// Redirects and embedded files are before their page, which has their sum, or behind it. A
+	// thread does one request at a time, so that they are within its time, and what ended
+	// before a sample has nothing to do with it.
 	own := t.threads[s.thread]
 	for i := len(own) - 1; i >= 0 && s.thread != ""; i-- {
-		part := &t.samples[own[i]]
-		if part.at+part.elapsed < s.at {
+		other := &t.samples[own[i]]
+		if other.at+other.elapsed < s.at {
 			break
 		}
-		number, of := strings.CutPrefix(part.label, s.label)
-		part.part = part.part || of && jmeterPart.match(number) && part.at >= s.at && part.at+part.elapsed <= s.at+s.elapsed
+		other.part = other.part || other.of(&s)
+		s.part = s.part || s.of(other)
 	}
-	t.threads[s.thread] = append(own, len(t.samples))
+	if !s.part {
+		t.threads[s.thread] = append(own, len(t.samples))
+	}
 	t.samples = append(t.samples, s)
+}
+
+// of reports whether a sample is a redirect or an embedded file of a page.
+func (s *jmeterSample) of(page *jmeterSample) bool {
+	number, named := strings.CutPrefix(s.label, page.label)
+	return named && jmeterPart.match(number) && s.at >= page.at && s.at+s.elapsed <= page.at+page.elapsed
+}
+
+// jmeterRow begins a row of a file whose head was not written.
+var jmeterRow = expression(`^\d{10,}[,;|\t]\d+[,;|\t]`)
+
+func splitJMeter(file []byte) ([][]byte, error) {
+	if jmeterRow.match(lines(file)[0]) {
+		return nil, atLine(1, errors.New("a result file without a head: write the names of its columns above the first line, or run JMeter with -Jjmeter.save.saveservice.print_field_names=true"))
+	}
+	return declarationOf("jmeter").split(file)
 }
 
 var jmeterTimes = []string{"2006/01/02 15:04:05.000", "2006-01-02 15:04:05.000", "2006/01/02 15:04:05", "2006-01-02 15:04:05"}

@@ -1,6 +1,12 @@
 package parse
 
-import "fmt"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+)
 
 var (
 	memtierPrefixes = map[string]string{"Totals": "", "Sets": "sets_", "Gets": "gets_"}
@@ -45,8 +51,12 @@ func readMemtier(r *reading) {
 		fail("the duration is not a number of milliseconds but %s", jsonText(runtime["Total duration"]))
 	}
 	r.fields["seconds"] = ms / 1e3
+	first, _ := firstOf(json.NewDecoder(bytes.NewReader(r.stdout))).(map[string]any)["ALL STATS"].(map[string]any)
 	for name, prefix := range memtierPrefixes {
 		stats := report.of(name)
+		if !reflect.DeepEqual(first[name], report.Stats[name]) {
+			fail("there are several %s: with --command-stats-breakdown=line commands of the same name have the same key; run it without", name)
+		}
 		if count, _ := stats["Count"].(float64); count == 0 {
 			if prefix == "" {
 				fail("memtier_benchmark counted no operation")
@@ -67,8 +77,23 @@ func readMemtier(r *reading) {
 		percentiles, _ := stats["Percentile Latencies"].(map[string]any)
 		take(memtierPercentiles, percentiles)
 	}
+	r.memtierAverage(report.of("Totals"))
 	if errors, told := r.fields["connection_errors"]; told {
 		r.failed(errors, r.fields["operations"]+errors)
+	}
+}
+
+// memtierAverage computes the average of all commands. Versions after 2.3.1 write it in whole
+// milliseconds, often 0, beside the sum of all latencies, which is in whole ones too: of short
+// runs it says too little.
+func (r *reading) memtierAverage(totals map[string]any) {
+	sum, told := totals["Accumulated Latency"].(float64)
+	switch {
+	case !told || r.fields["latency_avg"] != math.Trunc(r.fields["latency_avg"]):
+	case sum < 1000:
+		r.without("latency_avg")
+	default:
+		r.fields["latency_avg"] = sum / r.fields["operations"]
 	}
 }
 

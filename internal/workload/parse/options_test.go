@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Outputs of sysbench 1.0.20, stress-ng 0.15.06, ab 2.3, pgbench 15.18, redis-benchmark 7.0.15 and iperf3 3.12
+// Outputs of sysbench 1.0.20, stress-ng 0.15.06, ab 2.3, pgbench 15.18, redis-benchmark 7.0.15, iperf3 3.12,
+// ghz 0.120.0 and memtier_benchmark after 2.3.1,
 // with options that change what they print. The values were taken from them by regular
 // expressions of another program.
 func TestOptionsThatChangeAnOutputAreRead(t *testing.T) {
@@ -34,6 +35,17 @@ func TestOptionsThatChangeAnOutputAreRead(t *testing.T) {
 		{"stress-ng", "stress-ng-sn", "bogo_ops_per_second_real", 558.649},
 		{"stress-ng", "stress-ng-v", "bogo_ops_per_second_real", 110.30},
 		{"stress-ng", "stress-ng-timestamp", "bogo_ops_per_second_real", 161.80},
+		{"memtier", "memtier-newer", "operations_per_second", 9762.17},
+		{"memtier", "memtier-newer", "latency_avg", 3971. / 19527}, // its text has 0.20402
+		{"jmeter", "jmeter-redirects", "requests", 3},
+		{"jmeter", "jmeter-redirects", "elapsed_max", 168},
+		{"jmeter", "jmeter-separator", "elapsed_max", 319},
+		{"jmeter", "jmeter-columns", "requests", 20},
+		{"ghz", "ghz-skipFirst", "calls", 20},
+		{"ghz", "ghz-skipFirst", "latency_max", 134974.074},
+		{"ghz", "ghz-duration-stop", "calls", 10},
+		{"ghz", "ghz-duration-stop", ErrorRatio, 0},
+		{"ghz", "ghz-duration-stop", "latency_min", 50541.472},
 		{"iperf3", "iperf3-V", "bandwidth_sent", 13530012903.225807},
 	} {
 		all, err := imported(c.parser, keptFile(t, "options/"+c.file+".txt"))
@@ -67,6 +79,10 @@ func TestOptionsWithoutAReadableResultAreNamed(t *testing.T) {
 		{"fio", "fio-terse", 1, "--output-format=json"},
 		{"fio", "fio-normal", 2, "--output-format=json"},
 		{"ab", "ab-g", 1, "import the report of ab"},
+		{"memtier", "memtier-breakdown-line", 0, "several Sets"},
+		{"jmeter", "jmeter-no-head", 1, "print_field_names=true"},
+		{"jmeter", "jmeter-time", 0, "timestamp_format=ms"},
+		{"jmeter", "jmeter-no-success", 0, "no column success"},
 		{"pgbench", "pgbench-unreachable", 1, "Connection refused"},
 	} {
 		all, err := imported(c.parser, keptFile(t, "options/"+c.file+".txt"))
