@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tare/internal/base/lists"
 	"tare/internal/workload"
 	"tare/internal/workload/parse"
 )
@@ -25,38 +26,36 @@ func (b *Batch) fallBack(contents []*content) string {
 			}
 		}
 	}
-	metrics := slices.Clone(b.Pack.Metrics)
-	if parser, named := parse.Lookup(b.Pack.Parser.Name); named {
-		for _, m := range bare(parser).Metrics { // a pack has some of its parser's
-			if b.Pack.Metric(m.Name) == nil {
-				m.Primary = false
-				metrics = append(metrics, m)
-			}
-		}
-	}
 	can := func(m workload.Metric) bool {
 		return m.Name != workload.ErrorRatio && m.Percentile == nil && slices.Contains(has, m.FieldName())
 	}
-	at := slices.IndexFunc(metrics, func(m workload.Metric) bool { return can(m) && m.Better == "higher" })
-	if at < 0 {
-		at = slices.IndexFunc(metrics, can)
-	}
-	if b.chosen || at < 0 {
+	candidates := lists.Filter(slices.Concat(b.Pack.Metrics, b.beside()), can)
+	if b.chosen || len(candidates) == 0 {
 		return ""
 	}
-	if at >= len(b.Pack.Metrics) {
-		metrics = append(metrics[:len(b.Pack.Metrics)], metrics[at])
-		at = len(metrics) - 1
-	}
-	b.Pack.Metrics = metrics[:max(at+1, len(b.Pack.Metrics))]
+	other := candidates[max(0, slices.IndexFunc(candidates, func(m workload.Metric) bool { return m.Better == "higher" }))]
 	lacks := ""
-	for i := range b.Pack.Metrics {
-		if m := &b.Pack.Metrics[i]; m.Primary && !slices.Contains(has, m.FieldName()) {
+	pack := b.Pack
+	pack.Metrics = lists.Map(pack.Metrics, func(m workload.Metric) workload.Metric {
+		if m.Primary && !slices.Contains(has, m.FieldName()) {
 			lacks, m.Primary = m.Name, false
 		}
+		return m
+	})
+	if pack.Metric(other.Name) == nil {
+		pack.Metrics = append(pack.Metrics, other)
 	}
-	m := &b.Pack.Metrics[at]
-	m.Primary = true
-	m.About = fmt.Sprintf("the primary metric, since no output has %s", lacks)
+	m := pack.Metric(other.Name)
+	m.Primary, m.About = true, fmt.Sprintf("the primary metric, since no output has %s", lacks)
+	b.Pack = pack
 	return fmt.Sprintf("%s: no output has %s, so %s is the primary metric; --metric (in a manifest, metrics) chooses another", b.Workload, lacks, m.Name)
+}
+
+// beside are the metrics of the parser that the pack has not.
+func (b *Batch) beside() []workload.Metric {
+	parser, named := parse.Lookup(b.Pack.Parser.Name)
+	if !named {
+		return nil
+	}
+	return lists.Filter(bare(parser).Metrics, func(m workload.Metric) bool { return b.Pack.Metric(m.Name) == nil })
 }

@@ -77,8 +77,8 @@ func (r *Request) readAll() ([]*content, error) {
 		}
 		if note := b.fallBack(contents); note != "" {
 			r.notes = append(r.notes, note)
-			if contents, err = b.readFiles(); err != nil {
-				return nil, err
+			for _, c := range contents {
+				b.readResults(c)
 			}
 		}
 		if err := b.sortIntoLevels(contents); err != nil {
@@ -116,7 +116,7 @@ func (b *Batch) readFiles() (all []*content, err error) {
 	return all, nil
 }
 
-// read splits one file into its results and parses them.
+// read reads one file.
 func (b *Batch) read(f File) (*content, error) {
 	if err := exists(f.Path); err != nil {
 		return nil, err
@@ -127,14 +127,21 @@ func (b *Batch) read(f File) (*content, error) {
 	}
 	sum := sha256.Sum256(data)
 	c := &content{File: f, batch: b, data: data, sum: hex.EncodeToString(sum[:])}
-	data, err = parse.Text(data)
+	b.readResults(c)
+	return c, nil
+}
+
+// readResults splits a file into its results and parses them.
+func (b *Batch) readResults(c *content) {
+	c.results, c.others = nil, nil
+	data, err := parse.Text(c.data)
 	var outputs [][]byte
 	if err == nil {
 		outputs, err = b.split(data)
 	}
 	if err != nil {
 		c.results = []result{{line: lineOf(err, 1), failed: "the file cannot be split into results: " + err.Error()}}
-		return c, nil
+		return
 	}
 	if p, ok := parse.Lookup(b.Pack.Parser.Name); ok {
 		c.unsure = p.Unsure(data)
@@ -158,7 +165,6 @@ func (b *Batch) read(f File) (*content, error) {
 	if len(c.results) == 0 {
 		c.results = []result{{line: 1, failed: fmt.Sprintf("it has no result of %s, only of %s", b.Pack.Parser.Name, distinct(c.others))}}
 	}
-	return c, nil
 }
 
 // other names what a piece of a file is in place of a result.
