@@ -37,6 +37,7 @@ func TestTheSchemaKnowsExactlyTheKeysOfAManifest(t *testing.T) {
 	}{
 		"manifest":    {strictyaml.Keys(reflect.TypeFor[document]()), schema.Properties},
 		"results":     {strictyaml.Keys(reflect.TypeFor[batch]()), schema.Defs["batch"].Properties},
+		"columns":     {strictyaml.Keys(reflect.TypeFor[columns]()), schema.Defs["columns"].Properties},
 		"environment": {strictyaml.Keys(reflect.TypeFor[environmentSection]()), schema.Defs["environment"].Properties},
 		"metric":      {strictyaml.Keys(reflect.TypeFor[workload.Metric]()), schema.Defs["metric"].Properties},
 	} {

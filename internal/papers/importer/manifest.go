@@ -14,6 +14,7 @@ import (
 	"tare/internal/base/bounded"
 	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
+	"tare/internal/papers/table"
 	"tare/internal/study"
 	"tare/internal/workload"
 )
@@ -69,6 +70,20 @@ type batch struct {
 	Zone        string            `yaml:"zone"`
 	Taken       string            `yaml:"taken"`
 	Place       int               `yaml:"place"`
+	Columns     columns           `yaml:"columns"`
+}
+
+// columns are those of an entry of tables, by what is in them.
+type columns struct {
+	Environment  string   `yaml:"environment"`
+	Block        string   `yaml:"block"`
+	Workload     string   `yaml:"workload"`
+	Metric       string   `yaml:"metric"`
+	Round        string   `yaml:"round"`
+	Values       []string `yaml:"values"`
+	Separator    string   `yaml:"separator"`
+	NoHeader     bool     `yaml:"no_header"`
+	DecimalComma bool     `yaml:"decimal_comma"`
 }
 
 // ReadManifest reads a manifest and finds its files, whose paths are relative to it.
@@ -118,6 +133,10 @@ func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 		at.Problemf("tool: is missing; name a parser or a workload pack")
 		return
 	}
+	if b.Tool == TableTool {
+		r.tables(b, at, directory)
+		return
+	}
 	tool := b.Tool
 	if strictyaml.IsPath(tool) && !filepath.IsAbs(tool) {
 		tool = filepath.Join(directory, tool)
@@ -160,6 +179,34 @@ func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 		at.At("levels").Problemf("%s", err)
 	}
 	r.Batches = append(r.Batches, out)
+}
+
+// tables reads the tables of an entry.
+func (r *Request) tables(b batch, at strictyaml.Node, directory string) {
+	for key, given := range map[string]bool{"environment": b.Environment != "", "names": b.Names != "", "begins": b.Begins != "", "time_in": b.TimeIn != "",
+		"taken": b.Taken != "", "place": b.Place != 0, "level": len(b.Level) > 0} {
+		if given {
+			at.At(key).Problemf("%s: is for the output of tools, and a table says it in a column: write columns", key)
+		}
+	}
+	var files []table.File
+	for _, path := range expand(b.Files, at, directory) {
+		data, err := bounded.ReadFile(path, bounded.Output)
+		if err != nil {
+			at.At("files").Problemf("%s: %s", path, bounded.Cause(err))
+			return
+		}
+		files = append(files, table.File{Name: path, Data: data})
+	}
+	if len(files) == 0 {
+		return
+	}
+	c := b.Columns
+	_, err := r.addTables(files, table.Columns{Environment: c.Environment, Block: c.Block, Workload: c.Workload, Metric: c.Metric, Round: c.Round, Level: b.Levels,
+		Values: c.Values, Separator: c.Separator, NoHeader: c.NoHeader, DecimalComma: c.DecimalComma}, b.Metrics, b.Workload)
+	if err != nil {
+		at.Problemf("%s", err)
+	}
 }
 
 // resolve is the batch without its files, of the pack or the parser that a tool is, and how

@@ -65,12 +65,15 @@ func (u Unreadable) Error() string {
 // readAll reads every file. The error lists all results that cannot be parsed.
 func (r *Request) readAll() ([]*content, error) {
 	var bad Unreadable
-	all := r.contents
+	all := slices.Clone(r.contents)
+	for _, c := range all {
+		c.batch = r.tableBatch(c.of)
+	}
 	for i := range r.Batches {
-		if r.contents != nil {
-			break // of tables, which were read
-		}
 		b := &r.Batches[i]
+		if b.Tool == TableTool {
+			continue // its tables were read
+		}
 		contents, err := b.readFiles()
 		if err != nil {
 			return nil, err
@@ -99,10 +102,7 @@ func (r *Request) readAll() ([]*content, error) {
 	if len(bad) > 0 && !r.SkipBad {
 		return nil, bad
 	}
-	if r.contents != nil {
-		return all, nil
-	}
-	return all, checkTwice(all)
+	return all, checkTwice(all[len(r.contents):]) // a table has all environments
 }
 
 func (b *Batch) readFiles() (all []*content, err error) {

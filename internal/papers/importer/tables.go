@@ -38,48 +38,55 @@ func (s Single) Tables(files []table.File, c table.Columns) (*Request, error) {
 	if r.Margin, err = quantity.ParseShare(s.Margin); err != nil {
 		return nil, fmt.Errorf("--margin: %w", err)
 	}
+	r.Interleaved = s.Interleaved
+	blocks, err := r.addTables(files, c, wanted, s.Workload)
+	if err != nil {
+		return nil, err
+	}
+	r.Interleaved = r.Interleaved || blocks
+	return r, r.Check()
+}
+
+// addTables adds the values of tables. blocks reports whether they say which ones belong
+// together.
+func (r *Request) addTables(files []table.File, c table.Columns, wanted []workload.Metric, name string) (blocks bool, err error) {
 	records, err := table.Read(files, c)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	r.Interleaved = s.Interleaved || records.Blocks
 	metrics, err := metricsOf(records, wanted)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
+	had := len(r.contents)
 	numbers := records.Numbers()
 	for i := range records.All {
 		one := &records.All[i]
 		if _, is := metrics[one.Metric]; is {
-			one.Workload = cmp.Or(one.Workload, s.Workload, TableTool)
+			one.Workload = cmp.Or(one.Workload, name, TableTool)
 			r.take(one, records.File(*one), metrics, numbers)
 		}
 	}
-	for _, f := range files {
+	for _, content := range r.contents[had:] {
+		f := lists.Find(files, func(f *table.File) bool { return f.Name == content.Path })
 		sum := sha256.Sum256(f.Data)
-		for _, content := range r.contents {
-			if content.Path == f.Name {
-				content.data, content.sum = f.Data, hex.EncodeToString(sum[:])
-			}
-		}
-	}
-	for i := range r.Batches {
-		b := &r.Batches[i]
+		content.data, content.sum = f.Data, hex.EncodeToString(sum[:])
+		b := r.tableBatch(content.of)
 		b.Pack.Metrics[0].Primary = true
-		for _, content := range r.contents {
-			if content.of == b.Workload {
-				content.batch = b
-				b.Files = append(b.Files, content.File)
-			}
-		}
+		b.Files = append(b.Files, content.File)
 	}
-	return r, r.Check()
+	return records.Blocks, nil
+}
+
+// tableBatch is the batch of the tables about a workload; nil if there is none yet.
+func (r *Request) tableBatch(name string) *Batch {
+	return lists.Find(r.Batches, func(b *Batch) bool { return b.Tool == TableTool && b.Workload == name })
 }
 
 // take adds a value to the results of its file, environment and workload: to the first one of
 // its level and block that lacks its metric.
 func (r *Request) take(one *table.Record, file string, metrics map[string]workload.Metric, numbers map[string]int) {
-	b := lists.Find(r.Batches, func(b *Batch) bool { return b.Workload == one.Workload })
+	b := r.tableBatch(one.Workload)
 	if b == nil {
 		r.Batches = append(r.Batches, Batch{Tool: TableTool, Workload: one.Workload, Pack: workload.Pack{Name: one.Workload, Title: "values of " + file}})
 		b = &r.Batches[len(r.Batches)-1]

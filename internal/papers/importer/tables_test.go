@@ -2,6 +2,7 @@ package importer
 
 import (
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,5 +96,48 @@ func TestATableThatCannotBeARunIsRefused(t *testing.T) {
 	}
 	if bad := run.Trials[1]; bad.Status != rundir.Failed || !strings.Contains(bad.Reason, "its cell has no value") {
 		t.Errorf("%+v", bad)
+	}
+}
+
+func TestAManifestHasTablesBesideTheOutputOfTools(t *testing.T) {
+	directory := t.TempDir()
+	for name, text := range map[string]string{
+		"runs.csv": "run,runtime,ms\n1,runc,10\n1,runsc,12.5\n2,runc,11\n2,runsc,13\n",
+		"log":      "SET: 11527.38 requests per second, p50=1.623 msec\n",
+		"import.yaml": "import: both\nresults:\n- {tool: table, workload: startup, files: [runs.csv], columns: {environment: runtime, block: run, values: [ms]}}\n" +
+			"- {tool: redis-benchmark, environment: runc, files: [log]}\n",
+		"wrong.yaml": "import: x\nresults:\n- {tool: table, files: [runs.csv], environment: runc, columns: {environment: engine, values: [ms]}}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := ReadManifest(filepath.Join(directory, "import.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := r.Import(Options{Directory: filepath.Join(directory, "run"), Now: time.Unix(1e9, 0)})
+	if err != nil || result.Results != 5 {
+		t.Fatal(result, err)
+	}
+	run, err := rundir.Open(result.Directory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := run.Plan.Workload("startup"); w == nil || w.Pack.Metrics[0].Name != "ms" {
+		t.Errorf("%+v", run.Plan.Workloads)
+	}
+	values := map[string]float64{}
+	for _, one := range run.Trials {
+		for name, v := range one.Metrics {
+			values[one.Environment+" "+name] += v
+		}
+	}
+	if values["runc ms"] != 21 || values["runsc ms"] != 25.5 || values["runc set_rps"] != 11527.38 {
+		t.Errorf("%v", values)
+	}
+	_, err = ReadManifest(filepath.Join(directory, "wrong.yaml"))
+	if err == nil || !strings.Contains(err.Error(), "a table says it in a column") || !strings.Contains(err.Error(), "engine") {
+		t.Errorf("%v", err)
 	}
 }
