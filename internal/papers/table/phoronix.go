@@ -40,6 +40,10 @@ func phoronix(name string, data []byte) (*table, error) {
 			t.remarks = append(t.remarks, fmt.Sprintf("%s: %s is a %s and not read", name, test, r.Display))
 			continue
 		}
+		if strings.HasPrefix(r.Arguments, "test install ") { // how long and large it was, of no run
+			t.remarks = append(t.remarks, fmt.Sprintf("%s: %s is of the installation and not read", name, test))
+			continue
+		}
 		direction := map[string]string{"HIB": "higher", "LIB": "lower"}[r.Proportion]
 		for _, e := range r.Entries {
 			runs := strings.Split(e.Raw, ":")

@@ -20,9 +20,11 @@ func prometheus(name string, data []byte) (*table, error) {
 		Data   struct {
 			Type   string `json:"resultType"`
 			Result []struct {
-				Metric model.Metric       `json:"metric"`
-				Values []model.SamplePair `json:"values"`
-				Value  *model.SamplePair  `json:"value"`
+				Metric     model.Metric       `json:"metric"`
+				Values     []model.SamplePair `json:"values"`
+				Value      *model.SamplePair  `json:"value"`
+				Histograms []any              `json:"histograms"`
+				Histogram  any                `json:"histogram"`
 			} `json:"result"`
 		} `json:"data"`
 	}
@@ -57,6 +59,9 @@ func prometheus(name string, data []byte) (*table, error) {
 			if strings.HasSuffix(what, end) {
 				return nil, fmt.Errorf("%s: %s counts since its start, so that its values say when they were taken: query its rate, as in rate(%s[1m])", name, what, what)
 			}
+		}
+		if len(series.Histograms) > 0 || series.Histogram != nil {
+			return nil, fmt.Errorf("%s: %s has native histograms: query a value of them, as in histogram_quantile(0.99, rate(%s[1m]))", name, series.Metric, what)
 		}
 		values := series.Values
 		if series.Value != nil {

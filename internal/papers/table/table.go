@@ -258,7 +258,7 @@ func (t *table) records(r *Records, file int, c Columns) error {
 				return err
 			}
 			if one.file = file; blocks && file > 0 && t.roles[environment] != byFile && c.Environment != byFile {
-				one.Block = t.name + "\x00" + one.Block // other files count their own blocks
+				one.Block += " of file " + strconv.Itoa(file+1) // each file counts its own blocks
 			}
 			if one.None {
 				none++
@@ -326,7 +326,7 @@ func (t *table) places(c Columns, wide bool) (map[string][]int, error) {
 	for _, role := range append([]string{better, unit}, roles...) {
 		names, stated := given[role], len(given[role]) > 0
 		if !stated && t.roles[role] != "" {
-			names = strings.Split(t.roles[role], "\x00")
+			names = []string{t.roles[role]}
 		} else if !stated && (!t.made || t.find(role) >= 0) && role != better && role != unit {
 			names = []string{role}
 		}

@@ -65,7 +65,7 @@ func TestFilesOfToolsAreReadAsAnotherProgramReadsThem(t *testing.T) {
 			Record{Environment: "docker", Workload: "sum/loop/100", Metric: "seconds", Better: "lower", Unit: "s", Value: 3.9022403895989595e-08}, nil},
 		"Phoronix": {[]string{"phoronix.xml"}, Columns{}, 7, 1,
 			Record{Environment: "native", Workload: "Redis, Test: GET", Metric: "Requests Per Second", Better: "higher", Value: 2000100.5},
-			[]string{"Build has no result of docker", "CPU Temperature Monitor is a LINE_GRAPH and not read"}},
+			[]string{"Build has no result of docker", "CPU Temperature Monitor is a LINE_GRAPH and not read", "Redis, Test Install Size is of the installation and not read"}},
 		"its tests of one run": {[]string{"phoronix.xml"}, Columns{}, 7, 6,
 			Record{Environment: "native", Workload: "Build", Metric: "Seconds", Better: "lower", Value: 10.25}, nil},
 		"a range query": {[]string{"prometheus.json"}, Columns{Environment: "runtime", Block: "time"}, 3, 1,
@@ -185,6 +185,15 @@ func TestBlocksAreThoseOfTheirFile(t *testing.T) {
 	}
 	if _, err := Read([]File{{"x.csv", one}, {"x.csv", one}}, Columns{}); err == nil || !strings.Contains(err.Error(), "named twice") {
 		t.Error(err)
+	}
+}
+
+// The form is that of Prometheus 2.40 and later.
+func TestNativeHistogramsOfPrometheusAreRefused(t *testing.T) {
+	answer := `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"seconds"},"histograms":[[1700000000,{"count":"2","sum":"3","buckets":[[0,"1","2","2"]]}]]}]}}`
+	_, err := Read([]File{{"answer.json", []byte(answer)}}, Columns{})
+	if err == nil || !strings.Contains(err.Error(), "histogram_quantile(0.99, rate(seconds[1m]))") {
+		t.Errorf("%v", err)
 	}
 }
 
