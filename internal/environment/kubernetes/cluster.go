@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -142,12 +141,12 @@ func (c *cluster) name() string {
 }
 
 // login says which command the kubeconfig has run for each connection, with the rights of
-// tare: the file may be anybody's. It is empty where it names none.
+// tare: the file may be anybody's. It is empty where it names none. Arguments can be secrets.
 func (c *cluster) login() string {
 	if c.config.ExecProvider == nil {
 		return ""
 	}
-	return "; to log in, the kubeconfig runs " + strings.Join(append([]string{c.config.ExecProvider.Command}, c.config.ExecProvider.Args...), " ")
+	return "; to log in, the kubeconfig runs " + c.config.ExecProvider.Command
 }
 
 // version asks the API server for its version.
