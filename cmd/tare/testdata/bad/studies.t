@@ -558,7 +558,7 @@ YAML
   $ printf 'study: &a one\nbaseline: *b\n' >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
-  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: calls
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: boot
   bad.yaml:2:11: an alias of an unknown anchor
   [2]
   $ printf 'study: one\n\tbaseline: native\n' >bad.yaml
@@ -568,7 +568,7 @@ YAML
   $ printf 'study: "a\\0b"\n' >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
-  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: calls
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: boot
   bad.yaml:1:8: a value has a NUL character
   [2]
   $ printf 'study: \377\376\n' >bad.yaml
@@ -602,7 +602,7 @@ YAML
   $ { echo study: one; head -c 500000 /dev/zero | tr '\0' k; echo ': 1'; } >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:1:1: environments: is missing; name at least one, such as native: {}
-  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: calls
+  bad.yaml:1:1: workloads: is missing; name at least one, such as - use: boot
   bad.yaml:2:1: unknown key "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk"… (500000 bytes); known: study, baseline, limits, hosts, nodes, parallel, secret, mounts, inputs, environments, image, workloads, price, accept, sampling, design, scales
   [2]
   $ for i in $(seq 25000); do echo k$i: 1; done >bad.yaml
