@@ -118,23 +118,25 @@ func (v *Report) Undecided(e *Environment) string {
 			far++
 		}
 	}
-	var why []string
-	if few > 0 {
-		why = append(why, fmt.Sprintf("%d for too few blocks, an interval takes at least %d", few, stats.LeastBlocks))
+	type cause struct {
+		n   int
+		why string
 	}
-	if wide > 0 {
-		needed := fmt.Sprintf("~%d", least)
-		if most > least {
-			needed += fmt.Sprintf(" to ~%d", most)
+	needed := fmt.Sprintf("~%d", least)
+	if most > least {
+		needed += fmt.Sprintf(" to ~%d", most)
+	}
+	causes := lists.Filter([]cause{
+		{few, fmt.Sprintf("too few blocks, of which an interval takes at least %d", stats.LeastBlocks)},
+		{wide, fmt.Sprintf("the blocks vary, so that a verdict takes %s of them", needed)},
+		{far, "the blocks vary too much for any number of them in reach"},
+	}, func(c cause) bool { return c.n > 0 })
+	why := lists.Map(causes, func(c cause) string {
+		if len(causes) == 1 {
+			return c.why
 		}
-		why = append(why, fmt.Sprintf("%d as the blocks differ too much for so few, which takes %s in all", wide, needed))
-	}
-	if far > 0 {
-		why = append(why, fmt.Sprintf("%d as the blocks differ too much for any number of them that is in reach", far))
-	}
-	if len(why) == 1 {
-		_, why[0], _ = strings.Cut(why[0], " ")
-	}
+		return fmt.Sprintf("in %d %s", c.n, c.why)
+	})
 	return fmt.Sprintf("%s undecided: %s", quantity.Counted(len(all), "comparison", "comparisons"), strings.Join(why, "; "))
 }
 
