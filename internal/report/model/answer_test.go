@@ -9,6 +9,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
+	"tare/internal/workload"
 )
 
 func TestTheNextCommandSuitsTheStateOfTheRun(t *testing.T) {
@@ -50,6 +51,28 @@ func TestMachinesAreCountedByCPUTime(t *testing.T) {
 					t.Errorf("%s: %q", name, text)
 				}
 			}
+		}
+	}
+}
+
+func TestTheLoadSaysWhereItComesFrom(t *testing.T) {
+	for place, want := range map[string]string{
+		"":                  "redis from inside the server's instance, over its loopback: ",
+		workload.OnHost:     "redis from the host, over the path from it to each instance",
+		workload.Apart:      "redis from another instance of the same environment, over the path between instances",
+		workload.InBaseline: "redis from an instance of the baseline, over the path between instances",
+	} {
+		in := reporttest.Quick()
+		for i := range in.Plan.Workloads {
+			w := &in.Plan.Workloads[i]
+			if w.Name != "redis" {
+				w.Pack.Servers = nil
+				continue
+			}
+			w.Pack.Roles = map[string]workload.Role{"driver": {Place: place}}
+		}
+		if got := model.New(in).Load(); !strings.HasPrefix(got, want) {
+			t.Errorf("with the driver at %q: %q, want %q", place, got, want)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"tare/internal/report/model"
 )
 
-// answer is what a reader decides by: a sentence for each environment, the largest part of a
-// ladder, the next command, and the state of the machine.
+// answer is what a reader decides by: a sentence for each environment, where the load came
+// from, the largest part of a ladder, the next command, and the state of the machine.
 func answer(v *model.Report, _ Options) Section {
 	s := Section{ID: "answer", Title: "In short"}
 	var lines []Cell
@@ -28,6 +28,7 @@ func answer(v *model.Report, _ Options) Section {
 		}
 		say(h.Environment, strings.Join(texts, ". "))
 	}
+	say("load", v.Load())
 	say("parts", v.LargestPart())
 	if next, is := v.Next(); is {
 		lines = append(lines, Cell{{Text: "next", Style: Strong}, {Text: ": "}, {Text: next.Command, Style: Code}, {Text: " (" + next.Does + ")"}})

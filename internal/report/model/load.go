@@ -1,0 +1,44 @@
+package model
+
+import (
+	"cmp"
+	"strings"
+
+	"tare/internal/base/lists"
+	"tare/internal/workload"
+)
+
+// Load says where the load of each server comes from, and over which path: what a client on
+// the server's cores costs is part of a comparison. "" where no workload has a server.
+func (v *Report) Load() string {
+	var ways, texts []string
+	names := map[string][]string{}
+	for _, w := range v.Plan.Workloads {
+		if v.Manifest.Import != nil || len(w.Pack.Servers) == 0 || w.Pack.Driver == nil {
+			continue
+		}
+		way := loadOf(w.Pack)
+		if len(names[way]) == 0 {
+			ways = append(ways, way)
+		}
+		names[way] = append(names[way], w.Name)
+	}
+	for _, way := range ways {
+		texts = append(texts, strings.Join(names[way], ", ")+" from "+way)
+	}
+	return strings.Join(texts, "; ")
+}
+
+func loadOf(p workload.Pack) string {
+	driver := p.Place(cmp.Or(p.Driver.Role, "driver"))
+	servers := lists.Map(p.Servers, func(s workload.Server) string { return p.Place(cmp.Or(s.Role, "server")) })
+	switch {
+	case driver == workload.OnHost:
+		return "the host, over the path from it to each instance"
+	case driver == workload.InBaseline:
+		return "an instance of the baseline, over the path between instances"
+	case driver == workload.Apart || servers[0] != driver:
+		return "another instance of the same environment, over the path between instances"
+	}
+	return "inside the server's instance, over its loopback: the client's cost there counts too"
+}
