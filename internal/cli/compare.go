@@ -114,7 +114,7 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 			decided, marked = decided+model.Mark, true
 		}
 		rows = append(rows, []string{
-			"  " + c.Environment, fmt.Sprintf("×%.3f", c.FirstCost), fmt.Sprintf("×%.3f", c.SecondCost),
+			"  " + c.Environment, verdict.ChangeOf(c.FirstCost), verdict.ChangeOf(c.SecondCost),
 			verdict.Change(c.Shift.Estimate), change(c.Shift.Low, c.Shift.High, c.Shift.Bounded()), decided,
 		})
 	}
@@ -126,10 +126,10 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 			place = name
 			rows = append(rows, []string{name, "", "", "", "", ""})
 		}
-		rows = append(rows, []string{"  " + m.Environment, fmt.Sprintf("×%.3f", m.First), fmt.Sprintf("×%.3f", m.Second), verdict.Change(m.Log), "", ""})
+		rows = append(rows, []string{"  " + m.Environment, verdict.ChangeOf(m.First), verdict.ChangeOf(m.Second), verdict.Change(m.Log), "", ""})
 	}
 	term.Table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
-	fmt.Fprintln(app.Stdout, "\ncost: value relative to the baseline of the same run; slower: it costs more in the second run")
+	fmt.Fprintln(app.Stdout, "\ncost: change of the value against the baseline of the same run, as in its report; slower: it costs more in the second run")
 	if marked {
 		fmt.Fprintln(app.Stdout, model.MarkMeans)
 	}

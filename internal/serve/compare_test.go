@@ -17,7 +17,7 @@ func TestTwoRunsAreComparedTheOlderOneFirst(t *testing.T) {
 	if strings.Index(text, ">loop-02</a>") > strings.Index(text, ">loop-12</a>") {
 		t.Error("the newer run comes first")
 	}
-	for _, want := range []string{"×1.048", "×1.111", `<span class="verdict slower">slower`, "kernel: 6.1, then 6.12", "Other metrics: 1 row"} {
+	for _, want := range []string{"+5.8%", "+12.2%", `<span class="verdict slower">slower`, "kernel: 6.1, then 6.12", "Other metrics: 1 row"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
 		}

@@ -60,6 +60,7 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 	"place":   model.LevelTitle,
 	"percent": percent,
+	"ratio":   func(r float64) string { return minus(verdict.ChangeOf(r)) },
 	"sentence": func(text string) string {
 		first, size := utf8.DecodeRuneInString(text)
 		return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."

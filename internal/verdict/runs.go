@@ -26,7 +26,7 @@ type Moved struct {
 	Environment string  `json:"environment"`
 	First       int     `json:"n_first"`
 	Second      int     `json:"n_second"`
-	FirstCost   float64 `json:"first"`  // median ratio to the baseline
+	FirstCost   float64 `json:"first"`  // ratio to the baseline, as a report estimates it
 	SecondCost  float64 `json:"second"` // the same in the second run
 	// Shift has the 95% interval of this figure alone; Simultaneous holds for all
 	// comparisons of the table, and decides.
@@ -64,7 +64,7 @@ func Compare(plan *study.Plan, first, second []rundir.Trial) []Moved {
 				changes = append(changes, Moved{
 					Workload: at.Workload, Level: at.Level, Metric: m.Name, Unit: m.Unit, Better: m.Better, Primary: m.Primary,
 					Environment: e.Name, First: len(a.costs[k]), Second: len(b.costs[k]),
-					FirstCost: math.Exp(stats.Median(a.costs[k])), SecondCost: math.Exp(stats.Median(b.costs[k])),
+					FirstCost: math.Exp(stats.Location(a.costs[k])), SecondCost: math.Exp(stats.Location(b.costs[k])),
 					Baseline: stats.Median(b.values[base]) / stats.Median(a.values[base]),
 				})
 			}

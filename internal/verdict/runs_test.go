@@ -56,6 +56,14 @@ func TestTwoRunsAreComparedByWhatTheLayerCosts(t *testing.T) {
 	}
 }
 
+func TestACostIsWhatTheReportOfItsRunHas(t *testing.T) {
+	plan, trials := comparedPlan("lower"), costing(9, 100, 1.7, .2)
+	c, moved := Contrasts(plan, trials, rundir.Manifest{})[0], Compare(plan, trials, trials)[0]
+	if got, want := ChangeOf(moved.FirstCost), Change(c.Estimate); got != want {
+		t.Errorf("the cost is %s in the comparison and %s in the report", got, want)
+	}
+}
+
 func TestComparingTheOtherWayRoundTurnsTheChangeAround(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		then, now := rapid.Float64Range(.5, 2).Draw(t, "then"), rapid.Float64Range(.5, 2).Draw(t, "now")

@@ -55,8 +55,8 @@ func (c Contrast) sentence() string {
 	case Slower, Faster:
 		return fmt.Sprintf("%s, decided after %s", c.difference(), c.look())
 	case Equivalent:
-		text := fmt.Sprintf("%s is equivalent to %s within %s: %s %s, decided after %s",
-			c.Environment, c.Baseline, quantity.Share(c.Margin), Change(c.Estimate), c.interval(Change), c.look())
+		text := fmt.Sprintf("%s is equivalent to %s within %s: %s, decided after %s",
+			c.Environment, c.Baseline, quantity.Share(c.Margin), c.change(), c.look())
 		if c.InsideMargin {
 			text += "; a real difference, inside the margin"
 		}
@@ -66,15 +66,15 @@ func (c Contrast) sentence() string {
 		if c.Leaning != "" {
 			leaning = ", leaning " + string(c.Leaning)
 		}
-		text := fmt.Sprintf("%s against %s is inconclusive after %s%s: %s", c.Environment, c.Baseline, c.look(), leaning, Change(c.Estimate))
+		text := fmt.Sprintf("%s against %s is inconclusive after %s%s: ", c.Environment, c.Baseline, c.look(), leaning)
 		if !c.Bounded() {
 			yet := ""
 			if c.Open {
 				yet = " yet"
 			}
-			return text + ", too few blocks" + yet + " for an interval at this level"
+			return text + Change(c.Estimate) + ", too few blocks" + yet + " for an interval at this level"
 		}
-		text += " " + c.interval(Change)
+		text += c.change()
 		if c.Projection > 0 {
 			if c.Projection > FarAway {
 				text += fmt.Sprintf("; it would take more than %d blocks", FarAway)
@@ -102,15 +102,14 @@ func (c Contrast) look() string {
 	return blocksOf(c.Look) + " of " + c.Rounds.String()
 }
 
-// difference names the direction and the size: a percentage, or a factor from
-// twice or half on.
+// difference names the direction and the size, from twice or half on as tables print it.
 func (c Contrast) difference() string {
 	word, more := string(c.Verdict), c.Estimate > 0
 	if math.Abs(c.Estimate) >= math.Ln2 {
 		if c.amount() {
 			word = map[bool]string{true: "larger", false: "smaller"}[more]
 		}
-		return fmt.Sprintf("%s is %s than %s: %s times its value %s", c.Environment, word, c.Baseline, Times(c.Estimate), c.interval(Times))
+		return fmt.Sprintf("%s is %s than %s: %s", c.Environment, word, c.Baseline, c.change())
 	}
 	size, ends := func(d float64) string { return percent(math.Expm1(d)) }, c
 	if !more {
@@ -124,9 +123,19 @@ func (c Contrast) difference() string {
 	return fmt.Sprintf("%s %s %s %s than %s %s", c.Environment, verb, size(c.Estimate), word, c.Baseline, ends.interval(size))
 }
 
+// change is the estimate with its interval, as tables print them.
+func (c Contrast) change() string {
+	all := Changes(c.Estimate, c.Low, c.High)
+	return fmt.Sprintf("%s [%s, %s] (%s)", all[0], all[1], all[2], c.percentage())
+}
+
 // interval prints both ends with the confidence.
 func (c Contrast) interval(print func(float64) string) string {
-	return fmt.Sprintf("[%s, %s] (%s)", print(c.Low), print(c.High), strconv.FormatFloat(100*c.Confidence, 'g', 4, 64)+"%")
+	return fmt.Sprintf("[%s, %s] (%s)", print(c.Low), print(c.High), c.percentage())
+}
+
+func (c Contrast) percentage() string {
+	return strconv.FormatFloat(100*c.Confidence, 'g', 4, 64) + "%"
 }
 
 func percent(x float64) string {
@@ -151,6 +160,9 @@ func Times(d float64) string {
 // Change prints a log ratio as a change of the value: +3.1%, -20.0%, and from
 // ten times on as a factor: ×12.3.
 func Change(d float64) string { return Changes(d)[0] }
+
+// ChangeOf prints a ratio as Change prints its logarithm.
+func ChangeOf(ratio float64) string { return Change(math.Log(ratio)) }
 
 // Changes prints log ratios that belong together, such as an estimate and its interval, in
 // one notation: if one of them is ten times or more, all as factors.

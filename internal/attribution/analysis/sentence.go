@@ -25,7 +25,7 @@ func (s Share) sentence(a *Attribution, cause string) string {
 	metric := a.Title()
 	var text string
 	switch rises := c.Estimate > 0; {
-	case rises && c.Estimate >= math.Ln2:
+	case rises && c.Estimate >= math.Ln10: // as tables print it
 		text = fmt.Sprintf("%s %s by %s [%s, %s]", s.does("multiplies", "multiply"), metric, verdict.Times(c.Estimate), verdict.Times(c.Low), verdict.Times(c.High))
 	case rises && a.Better == "higher":
 		text = fmt.Sprintf("%s %s more %s", s.does("gives", "give"), span(c.Estimate, c.Low, c.High), metric)

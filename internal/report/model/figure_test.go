@@ -48,6 +48,15 @@ func TestChangesAreShownAsPerCentAndFarOutAsFactors(t *testing.T) {
 	}
 }
 
+func TestSentencesAndTablesPrintOneChangeTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapid.Float64Range(-8, 8).Draw(t, "log ratio")
+		if sentence, table := verdict.Change(d), model.Change(d); sentence != table {
+			t.Fatalf("%v is %s in a sentence and %s in a table", d, sentence, table)
+		}
+	})
+}
+
 func TestARoundedFigureStaysCloseToItsValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := math.Exp(rapid.Float64Range(-15, 25).Draw(t, "log"))
