@@ -101,6 +101,22 @@ func (s *stage) nothingLeft(t *testing.T) {
 	}
 }
 
+// quotaHolds waits until the API server refuses a pod of two processors: it learns of a new
+// quota after it has stored it.
+func quotaHolds(t *testing.T) {
+	t.Helper()
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {containers: [{name: one, image: none, resources: {limits: {cpu: 2}}}]}\n"
+	for deadline := time.Now().Add(time.Minute); ; {
+		_, err := clustertest.Kubectl(t.Context(), pod, "create", "--dry-run=server", "-n", clustertest.Namespace, "-f", "-")
+		if err != nil && strings.Contains(err.Error(), "exceeded quota") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a quota of one processor refuses no pod of two after a minute: %v", err)
+		}
+	}
+}
+
 func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	s := setUp(t)
 	scheduleTimeout = time.Second
@@ -125,6 +141,7 @@ func TestAStartThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		{"quota", nil, func(r *environment.Request) { r.Limits = environment.Limits{CPUs: 2, Memory: quantity.GiB} }, func() {
 			kubectl(t, "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: small}\nspec: {hard: {limits.cpu: 1}}\n", "apply", "-n", clustertest.Namespace, "-f", "-")
 			t.Cleanup(func() { kubectl(t, "", "delete", "resourcequota", "small", "-n", clustertest.Namespace) })
+			quotaHolds(t)
 		}, "exceeded quota"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
