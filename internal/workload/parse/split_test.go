@@ -151,6 +151,22 @@ func TestSeriesAreInOrderAndComplete(t *testing.T) {
 	}
 }
 
+func TestIntervalsOfOlderSysbenchAreRead(t *testing.T) {
+	newer := string(samples(t, "sysbench-oltp")["docker-read-write.txt"])
+	older := strings.ReplaceAll(newer, "err/s: ", "err/s ") // as 1.0.19 has it
+	want, err := imported("sysbench-oltp", []byte(newer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := imported("sysbench-oltp", []byte(older)); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%v, %v; of 1.0.20 %v", got, err, want)
+	}
+	p, _ := Lookup("sysbench-oltp")
+	if series, err := p.Series([]byte(older)); err != nil || len(series["tps"]) != 2 {
+		t.Errorf("%v, %v", series, err)
+	}
+}
+
 func TestALongJMeterRunHasFewWindows(t *testing.T) {
 	rows := []string{"timeStamp,elapsed,label,responseCode,responseMessage,success,bytes,allThreads,Latency,Connect"}
 	for second := range 800 {

@@ -60,7 +60,7 @@ func sysbenchQueries(_ []byte, found map[string]string) map[string]string {
 }
 
 // sysbenchInterval is a line of --report-interval.
-var sysbenchInterval = expression(`^\[ (\d+)s \] thds: \d+ tps: ([0-9.]+) qps: ([0-9.]+) \(r/w/o: \S+\) lat \(ms,(\d+)%\): ([0-9.]+) err/s: [0-9.]+ reconn/s: [0-9.]+$`)
+var sysbenchInterval = expression(`^\[ (\d+)s \] thds: \d+ tps: ([0-9.]+) qps: ([0-9.]+) \(r/w/o: \S+\) lat \(ms,(\d+)%\): ([0-9.]+) err/s:? [0-9.]+ reconn/s:? [0-9.]+$`)
 
 // sysbenchSeries adds the output of --report-interval. A point has the time at
 // which its interval begins.
