@@ -1,4 +1,4 @@
-// The theme button, links into folded sections, and the preparation for printing.
+// The theme button, folded sections, and the preparation for printing.
 
 const order = ["auto", "light", "dark"];
 
@@ -28,11 +28,13 @@ export function prepareControls() {
   if (!order.includes(theme)) theme = "auto";
   apply();
 
+  if (matchMedia("(max-width: 40rem)").matches) foldSections();
+
   // What a link leads to is shown, also in a folded section.
   const reveal = () => {
     const target = location.hash && document.getElementById(location.hash.slice(1));
     if (!target) return;
-    for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+    for (let d = target.querySelector(":scope > details.whole") ?? target.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
     target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
@@ -45,4 +47,18 @@ export function prepareControls() {
     opened.forEach((d) => (d.open = true));
   });
   addEventListener("afterprint", () => opened.forEach((d) => (d.open = false)));
+}
+
+// On a phone, what comes after the verdicts is a list of titles that open.
+function foldSections() {
+  for (const title of document.querySelectorAll("#verdicts ~ section > h2:first-child")) {
+    const section = title.parentElement;
+    const details = document.createElement("details");
+    const summary = document.createElement("summary");
+    details.className = "whole";
+    details.append(...section.childNodes);
+    details.prepend(summary);
+    summary.append(title);
+    section.append(details);
+  }
 }
