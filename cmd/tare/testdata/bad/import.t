@@ -210,7 +210,7 @@ Manifests. Each is good.yaml with an edit
   [2]
   $ sed 's/tool: .*/tol: x/' good.yaml >bad.yaml
   $ tare import bad.yaml
-  tare: bad.yaml:4:5: unknown key "tol"; did you mean "tool"? (known: workload, tool, metrics, begins, time_in, level, levels, environment, files, names, time_layout, zone, taken, place)
+  tare: bad.yaml:4:5: unknown key "tol"; did you mean "tool"? (known: workload, tool, metrics, begins, time_in, level, levels, environment, files, names, time_layout, zone, taken, place, columns)
   bad.yaml:4:5: tool: is missing; name a parser or a workload pack
   [2]
   $ sed 's/tool: .*/tool: sysbnch-cpu/' good.yaml >bad.yaml
@@ -229,7 +229,7 @@ Manifests. Each is good.yaml with an edit
   [2]
   $ sed 's/environment: native/enviroment: native/' good.yaml >bad.yaml
   $ tare import bad.yaml
-  tare: bad.yaml:5:5: unknown key "enviroment"; did you mean "environment"? (known: workload, tool, metrics, begins, time_in, level, levels, environment, files, names, time_layout, zone, taken, place)
+  tare: bad.yaml:5:5: unknown key "enviroment"; did you mean "environment"? (known: workload, tool, metrics, begins, time_in, level, levels, environment, files, names, time_layout, zone, taken, place, columns)
   bad.yaml:6:12: the environment of native-1.log is unknown: name it with environment, or with a group (?P<environment>...) of the pattern of file names
   [2]
   $ sed 's/native-1.log/absent-*.log/' good.yaml >bad.yaml
