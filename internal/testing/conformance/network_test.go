@@ -126,8 +126,9 @@ func twoReachEachOther(t *testing.T, s *scene) {
 	s.trafficIsCounted(t, p)
 }
 
-// timeout of a probe: software emulation is slow.
-const timeout = 30 * time.Second
+// timeout of a probe. A program in an emulated machine, on a busy one, takes more than half a
+// minute to start, and where all is well nothing waits for this.
+const timeout = 5 * time.Minute
 
 // asks has an instance send a line, and returns what comes back.
 func asks(t *testing.T, i environment.Instance, at string) string {
