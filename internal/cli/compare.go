@@ -129,7 +129,7 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 		rows = append(rows, []string{"  " + m.Environment, verdict.ChangeOf(m.First), verdict.ChangeOf(m.Second), verdict.Change(m.Log), "", ""})
 	}
 	term.Table(app.Stdout, terminalOptions(app.Stdout, false).Width, rows)
-	fmt.Fprintln(app.Stdout, "\ncost: change of the value against the baseline of the same run, as in its report; slower: it costs more in the second run")
+	fmt.Fprint(app.Stdout, "\n", term.Prose("cost: change of the value against the baseline of the same run, as in its report; slower: it costs more in the second run", terminalOptions(app.Stdout, false).Width))
 	if marked {
 		fmt.Fprintln(app.Stdout, model.MarkMeans)
 	}
