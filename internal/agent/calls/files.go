@@ -133,27 +133,30 @@ func mapMemory() (func(int) error, error) {
 const faultPages = 1024
 
 // faults writes to pages for the first time, one fault each. Mapping and unmapping them is
-// part of it, for all pages together.
+// part of it, for all pages together, however few calls a batch has.
 func faults() (func(int) error, error) {
 	size := uintptr(unix.Getpagesize())
-	return func(n int) error {
-		for n > 0 {
-			pages := uintptr(min(n, faultPages))
-			at, err := anonymous(pages * size)
-			if err != nil {
+	const all = uintptr(faultPages)
+	var at uintptr
+	used := all // nothing is mapped
+	return loop(func() error {
+		if used == all {
+			if at != 0 {
+				if _, err := raw(unix.SYS_MUNMAP, at, all*size, 0); err != nil {
+					return err
+				}
+			}
+			var err error
+			if at, err = anonymous(all * size); err != nil {
 				return err
 			}
 			// A huge page would be one fault for many pages. Where there are none, this fails.
-			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, at, pages*size, unix.MADV_NOHUGEPAGE)
-			memory := unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), pages*size)
-			for i := uintptr(0); i < pages; i++ {
-				memory[i*size] = 1
-			}
-			if _, err := raw(unix.SYS_MUNMAP, at, pages*size, 0); err != nil {
-				return err
-			}
-			n -= int(pages)
+			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, at, all*size, unix.MADV_NOHUGEPAGE)
+			used = 0
 		}
+		page := at + used*size
+		**(**byte)(unsafe.Pointer(&page)) = 1
+		used++
 		return nil
-	}, nil
+	})
 }
