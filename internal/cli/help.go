@@ -12,8 +12,8 @@ import (
 	"tare/internal/base/term"
 )
 
-// helpAll is the flag that asks for the help with all flags. It is no use beside others,
-// so that setting it ends the reading of flags.
+// helpAll is the flag that asks for the help with all flags. It makes no sense with others,
+// so setting it ends the parsing of flags.
 type helpAll bool
 
 func (h *helpAll) Set(string) error { *h = true; return pflag.ErrHelp }

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"tare/internal/base/bounded"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
@@ -251,12 +251,12 @@ var ErrNone = errors.New("there is no price list")
 
 // Load reads a list and refuses one of another machine.
 func Load(path string, here rundir.Machine) (l List, err error) {
-	text, err := os.ReadFile(path)
+	text, err := bounded.ReadFile(path, bounded.Answer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, fmt.Errorf("%w: %s does not exist", ErrNone, path)
 	}
 	if err != nil {
-		return l, err
+		return l, fmt.Errorf("the price list: %w", err)
 	}
 	if err := json.Unmarshal(text, &l); err != nil {
 		return l, fmt.Errorf("%s is no price list of tare: %w", path, err)

@@ -97,6 +97,19 @@ func TestFewBlocksHaveNoInterval(t *testing.T) {
 	}
 }
 
+func TestAnIntervalWithOneEndIsNone(t *testing.T) {
+	l, err := Of(measured(6, map[string][2]float64{"docker": {40, 30}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.find("docker", "getpid").MoreTime.High = nil // a file that somebody wrote
+	var text strings.Builder
+	l.Text(&text, 80)
+	if err := l.Details(&text, "docker", 80); err != nil || !strings.Contains(text.String(), "~+40.0 ns") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
 func TestWithoutTheKindThatDoesNothingThereIsNoCPUTime(t *testing.T) {
 	r := measured(6, map[string][2]float64{"docker": {40, 30}})
 	for i := range r.Trials {
@@ -172,7 +185,7 @@ func TestAListIsATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	reporttest.Golden(t, "list.txt", []byte(text.String()))
-	if err := l.Details(&text, "podman", 80); err == nil || err.Error() != `the price list has no environment "podman", but docker, gvisor` {
+	if err := l.Details(&text, "podman", 80); err == nil || err.Error() != `the price list has no environment "podman" (it has docker, gvisor)` {
 		t.Error(err)
 	}
 }

@@ -68,7 +68,7 @@ func (l List) Details(w io.Writer, name string, columns int) error {
 	for _, e := range l.Environments {
 		names = append(names, e.Name)
 	}
-	return fmt.Errorf("the price list has no environment %q, but %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("the price list has no environment %q (it has %s)", name, strings.Join(names, ", "))
 }
 
 func (l List) foot(w io.Writer, columns int) {
@@ -88,13 +88,16 @@ func cell(p *Price) string {
 	switch {
 	case p == nil || p.MoreTime == nil:
 		return "-"
-	case p.MoreTime.Low == nil:
+	case !p.MoreTime.bounded():
 		return "~" + p.MoreTime.estimate()
 	case *p.MoreTime.Low <= 0 && *p.MoreTime.High >= 0:
 		return "(" + p.MoreTime.estimate() + ")"
 	}
 	return p.MoreTime.estimate()
 }
+
+// bounded says whether there is an interval.
+func (a *Amount) bounded() bool { return a.Low != nil && a.High != nil }
 
 func (a *Amount) estimate() string {
 	if a == nil {
@@ -107,7 +110,7 @@ func (a *Amount) interval() string {
 	switch {
 	case a == nil:
 		return ""
-	case a.Low == nil:
+	case !a.bounded():
 		return "too few blocks"
 	}
 	unit, name := unitOf(max(math.Abs(*a.Low), math.Abs(*a.High)))

@@ -25,7 +25,8 @@ type Geomean struct {
 // geomeans are the means of those environments that have the metric wherever it is, in two
 // places or more. A mean over fewer would be of something else than that of its neighbours.
 func geomeans(n int, at func(i int) (of subject.Figure, g Geomean, has bool)) (means []Geomean) {
-	places, found := map[string]map[subject.Place]bool{}, map[string]int{}
+	type key struct{ metric, environment string }
+	places, found := map[string]map[subject.Place]bool{}, map[key]int{}
 	for i := range n {
 		of, g, has := at(i)
 		if places[of.Metric] == nil {
@@ -35,11 +36,11 @@ func geomeans(n int, at func(i int) (of subject.Figure, g Geomean, has bool)) (m
 		if !has {
 			continue
 		}
-		key := of.Metric + "\x00" + of.Environment
-		k, seen := found[key]
+		own := key{of.Metric, of.Environment}
+		k, seen := found[own]
 		if !seen {
 			k = len(means)
-			found[key], means = k, append(means, Geomean{Metric: of.Metric, Environment: of.Environment, Better: g.Better, Primary: g.Primary})
+			found[own], means = k, append(means, Geomean{Metric: of.Metric, Environment: of.Environment, Better: g.Better, Primary: g.Primary})
 		}
 		m := &means[k]
 		m.logs = append(m.logs, g.Log)

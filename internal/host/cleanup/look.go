@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/moby/sys/mountinfo"
 
+	"tare/internal/base/lists"
 	"tare/internal/linux/cgroup"
 )
 
@@ -39,8 +36,10 @@ func Look(ctx context.Context, home string, sweepers map[string]Sweeper) (found 
 	}
 	for _, id := range slices.DeleteFunc(ids, func(id string) bool { return !Dead(home, id) }) {
 		dir := dirOf(home, id)
-		recorded, lines := recordedIn(dir)
-		found = slices.Concat(found, lines, inCgroup(id, recorded), []string{"directory " + dir})
+		all, err := recordedIn(dir)
+		problems = append(problems, err)
+		running := lists.Filter(all, recorded.runs)
+		found = slices.Concat(found, lists.Map(running, recorded.String), inCgroup(id, running), []string{"directory " + dir})
 		mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return !below(m.Mountpoint, dir), false })
 		problems = append(problems, err)
 		for _, m := range mounts {
@@ -65,26 +64,9 @@ func Look(ctx context.Context, home string, sweepers map[string]Sweeper) (found 
 	return found, errors.Join(problems...)
 }
 
-// recordedIn are the recorded processes that are still running.
-func recordedIn(dir string) (pids []int, lines []string) {
-	entries, _ := os.ReadDir(filepath.Join(dir, processDir)) // none: there is no such directory
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		data, _ := os.ReadFile(filepath.Join(dir, processDir, e.Name()))
-		start, role, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
-		if now, err := startTime(pid); err == nil && now == start {
-			pids, lines = append(pids, pid), append(lines, fmt.Sprintf("process %d (%s)", pid, role))
-		}
-	}
-	return pids, lines
-}
-
 // inCgroup are the processes of an owner's cgroup, but for the recorded ones, and the
 // cgroups of its instances.
-func inCgroup(id string, recorded []int) (lines []string) {
+func inCgroup(id string, known []recorded) (lines []string) {
 	if cgroup.Mode() == "" {
 		return nil
 	}
@@ -94,7 +76,7 @@ func inCgroup(id string, recorded []int) (lines []string) {
 	}
 	pids, _ := group.PIDs() // what cannot be read is gone
 	for _, pid := range pids {
-		if !slices.Contains(recorded, pid) {
+		if !slices.ContainsFunc(known, func(r recorded) bool { return r.pid == pid }) {
 			lines = append(lines, fmt.Sprintf("process %d in cgroup %s", pid, group.Path()))
 		}
 	}

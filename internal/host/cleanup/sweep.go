@@ -300,13 +300,18 @@ func startTime(pid int) (string, error) {
 	return fields[procfile.StatStart], nil
 }
 
-// killRecorded kills the recorded processes that are still running.
-func killRecorded(ctx context.Context, dir string) (removed []string, err error) {
+// recorded is a process that an owner recorded.
+type recorded struct {
+	pid         int
+	start, role string
+}
+
+// recordedIn reads what is recorded in the directory of an owner.
+func recordedIn(dir string) (all []recorded, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, processDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	var problems []error
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -317,14 +322,32 @@ func killRecorded(ctx context.Context, dir string) (removed []string, err error)
 			continue // its owner released it
 		}
 		start, role, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
-		killed, err := procfile.Kill(ctx, pid, func() bool {
-			now, err := startTime(pid)
-			return err == nil && now == start
-		})
+		all = append(all, recorded{pid, start, role})
+	}
+	return all, nil
+}
+
+// runs reports whether the process that was recorded is still running.
+func (r recorded) runs() bool {
+	now, err := startTime(r.pid)
+	return err == nil && now == r.start
+}
+
+func (r recorded) String() string { return fmt.Sprintf("process %d (%s)", r.pid, r.role) }
+
+// killRecorded kills the recorded processes that are still running.
+func killRecorded(ctx context.Context, dir string) (removed []string, err error) {
+	all, err := recordedIn(dir)
+	if err != nil {
+		return nil, err
+	}
+	var problems []error
+	for _, r := range all {
+		killed, err := procfile.Kill(ctx, r.pid, r.runs)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("process %d (%s): %w", pid, role, err))
+			problems = append(problems, fmt.Errorf("%s: %w", r, err))
 		} else if killed {
-			removed = append(removed, fmt.Sprintf("process %d (%s)", pid, role))
+			removed = append(removed, r.String())
 		}
 	}
 	return removed, errors.Join(problems...)

@@ -34,7 +34,7 @@ func kernelRelease(bzImage []byte) (string, error) {
 	}
 	text, _, _ := bytes.Cut(bzImage[at:min(len(bzImage), at+256)], []byte{0})
 	release, _, _ := strings.Cut(string(text), " ")
-	if release == "" || strings.ContainsAny(release, "/\x00") || !fs.ValidPath(release) {
+	if release == "" || release == "." || strings.ContainsAny(release, "/\x00") || !fs.ValidPath(release) {
 		return "", fmt.Errorf("its setup header names the version %q", text)
 	}
 	return release, nil
@@ -153,7 +153,10 @@ func modulesInside(root *os.Root, kernel string) string {
 		release = path.Base(path.Dir(kernel))
 	}
 	releases := []string{release}
-	if file, err := root.Open(kernel); err == nil {
+	// A pipe in an image would have no writer.
+	if info, err := root.Stat(kernel); err != nil || !info.Mode().IsRegular() {
+		// The name alone says it.
+	} else if file, err := root.Open(kernel); err == nil {
 		defer file.Close()
 		begin, _ := io.ReadAll(io.LimitReader(file, headerRead))
 		if itself, err := kernelRelease(begin); err == nil {
