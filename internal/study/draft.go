@@ -29,6 +29,7 @@ type Draft struct {
 	Use          string   // the workload: a built-in name, a file, or the name of Pack
 	Pack         *workload.Pack
 	Parameters   []Setting
+	Sweep        Sweep    // of a parameter, which makes the levels
 	Arguments    []string // of the image's own command; nil for those of the image
 	Secret       []secret.Source
 	Mounts       []string // HOST:INSIDE[:ro]
@@ -45,6 +46,9 @@ type DraftEnvironment struct {
 	Limits     []Setting // in place of those of the draft
 	With       []Setting // parameters of the workload that differ here
 }
+
+// Sweep is a range of a parameter; without a name there is none.
+type Sweep struct{ Parameter, From, To, Step string }
 
 // Setting is KEY=VALUE of a command line.
 type Setting struct{ Key, Value string }
@@ -153,6 +157,10 @@ func (d Draft) document() []strictyaml.Entry {
 		design = append(design, strictyaml.Entry{Key: "blocks", Value: strconv.Itoa(d.Blocks)})
 	}
 	workload := append([]strictyaml.Entry{{Key: "use", Value: d.Use}}, entries(d.Parameters)...)
+	if d.Sweep.Parameter != "" {
+		workload = append(workload, strictyaml.Entry{Key: d.Sweep.Parameter, Origin: "--parameter-scan", Value: []strictyaml.Entry{
+			{Key: "from", Value: d.Sweep.From}, {Key: "to", Value: d.Sweep.To}, {Key: "step", Value: d.Sweep.Step}}})
+	}
 	if len(d.Arguments) > 0 {
 		workload = append(workload, strictyaml.Entry{Key: "arguments", Value: d.Arguments})
 	}

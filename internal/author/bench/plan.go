@@ -41,6 +41,7 @@ type Options struct {
 	Mounts       []string // HOST:INSIDE[:ro]
 	Figures      []string // NAME=SOURCE:WHERE,unit=UNIT,lower|higher: of the command's output
 	Input        string   // a file of this machine: the command's standard input
+	Scan         string   // NAME,FROM,TO[,STEP]: the values that {NAME} of the commands takes
 
 	Setup, Prepare, Cleanup []string // shell commands around the runs
 }
@@ -146,8 +147,13 @@ func (o Options) Plan() (*study.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	scanned, err := o.scanned()
+	if err != nil {
+		return nil, err
+	}
+	draft.Sweep = scanned.sweep()
 	made := func() *workload.Pack {
-		p := o.pack(variables)
+		p := scanned.in(o.pack(variables))
 		p.Metrics[0].Primary = len(figures) == 0
 		p.Metrics, p.Parser = append(p.Metrics, figures...), parser
 		return p

@@ -37,19 +37,22 @@ type Summary struct {
 // The fields up to Times are those of hyperfine's JSON export; nil means that no
 // run has a value.
 type Result struct {
-	Command     string     `json:"command"`
-	Mean        *float64   `json:"mean"`
-	Stddev      *float64   `json:"stddev"`
-	Median      *float64   `json:"median"`
-	User        *float64   `json:"user"`
-	System      *float64   `json:"system"`
-	Min         *float64   `json:"min"`
-	Max         *float64   `json:"max"`
-	Times       []float64  `json:"times"`
-	Environment string     `json:"environment"`
-	Label       string     `json:"label,omitempty"`
-	Failed      int        `json:"failed,omitempty"`
-	Estimates   []Estimate `json:"figures"`
+	Command     string    `json:"command"`
+	Mean        *float64  `json:"mean"`
+	Stddev      *float64  `json:"stddev"`
+	Median      *float64  `json:"median"`
+	User        *float64  `json:"user"`
+	System      *float64  `json:"system"`
+	Min         *float64  `json:"min"`
+	Max         *float64  `json:"max"`
+	Times       []float64 `json:"times"`
+	Environment string    `json:"environment"`
+	// Level and Parameters are those of a scan; the parameters are hyperfine's.
+	Level      string            `json:"level,omitempty"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Label      string            `json:"label,omitempty"`
+	Failed     int               `json:"failed,omitempty"`
+	Estimates  []Estimate        `json:"figures"`
 }
 
 // Estimate is the Hodges-Lehmann estimate of one metric in one environment, with
@@ -73,8 +76,9 @@ var metrics = []struct{ name, unit, title string }{
 // The remarks are repeated.
 func Summarize(r *run.Result, remarks ...string) Summary {
 	s := Summary{Command: r.Run.Plan.Study, Contrasts: r.Contrasts, Skipped: map[string]string{}, Remarks: remarks}
+	levels := []study.Level{{}}
 	if w := r.Run.Plan.Workload(packName); w != nil {
-		s.figures = figuresOf(w.Pack)
+		s.figures, levels = figuresOf(w.Pack), w.Levels
 	}
 	for _, e := range r.Run.Plan.Environments {
 		if facts := r.Run.Manifest.Environments[e.Name]; facts.State == environment.Missing {
@@ -82,28 +86,37 @@ func Summarize(r *run.Result, remarks ...string) Summary {
 			s.sentences = append(s.sentences, fmt.Sprintf("%s was skipped: it %s", e.Name, run.Why(facts)))
 			continue
 		}
-		values, failed := map[string][]float64{}, 0
-		for _, t := range r.Run.Trials {
-			if t.Environment != e.Name {
+		for _, l := range levels {
+			values, failed := map[string][]float64{}, 0
+			for _, t := range r.Run.Trials {
+				if t.Environment != e.Name || t.Level != l.Name {
+					continue
+				}
+				if t.Status == rundir.Failed {
+					failed++
+				}
+				for name, v := range t.Metrics {
+					values[name] = append(values[name], v)
+				}
+			}
+			if len(values) == 0 && failed == 0 {
 				continue
 			}
-			if t.Status == rundir.Failed {
-				failed++
+			result := newResult(r, e, s.figures, values, failed)
+			if l.Name != "" {
+				result.Level, result.Parameters = l.Name, l.Parameters
 			}
-			for name, v := range t.Metrics {
-				values[name] = append(values[name], v)
-			}
+			s.Results = append(s.Results, result)
 		}
-		if len(values) == 0 && failed == 0 {
-			continue
-		}
-		s.Results = append(s.Results, newResult(r, e, s.figures, values, failed))
 	}
 	for _, c := range r.Contrasts {
 		if c.Primary {
 			sentence := verdict.Wording(c)
 			if len(s.figures) > 0 {
 				sentence = c.Metric + ": " + sentence
+			}
+			if c.Level != "" {
+				sentence = c.Level + ": " + sentence
 			}
 			s.sentences = append(s.sentences, sentence)
 		}
@@ -162,10 +175,14 @@ func newEstimate(name, unit string, values []float64) Estimate {
 	return e
 }
 
-// name is the environment's, with its label.
+// name is the environment's, with its label and the level.
 func (r Result) name() string {
-	if r.Label == "" {
-		return r.Environment
+	name := r.Environment
+	if r.Label != "" {
+		name += " [" + r.Label + "]"
 	}
-	return r.Environment + " [" + r.Label + "]"
+	if r.Level != "" {
+		name += " " + r.Level
+	}
+	return name
 }
