@@ -265,7 +265,7 @@ func sourceFigures(v *model.Report, _ Options) Section {
 // Comparisons are the verdicts of a workload at some levels: of the primary metrics, or of
 // all. In a paper, the heading has the unit of the medians below it.
 func Comparisons(v *model.Report, levels []model.Level, o Options) *Table {
-	t := &Table{Columns: []Column{group(""), key(""), number("").spare(2), number(""), column("").spare(3), column(""), column("").spare(1)}}
+	t := &Table{Slim: true, Columns: []Column{group(""), key(""), number("").spare(1), number(""), column("").spare(3), column(""), column("").spare(2)}}
 	if o.Paper {
 		t.Columns = []Column{group(""), key(""), number("median"), number("change"), ends(v.Plan.Design.Confidence.String() + " interval"), column("verdict"), number("n")}
 	}
@@ -299,10 +299,12 @@ func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (row
 		median = verdict.ShareText
 	}
 	add := func(cells ...any) { rows = append(rows, Line(append([]any{heading}, cells...)...)) }
+	bar := lengths(m)
 	if o.Paper {
 		add(v.Base.Shown, median(m.Reference), "", "", "", "")
 	} else {
 		add(v.Base.Shown, median(m.Reference), "baseline", "", "", "")
+		rows[0].Bar = bar(0)
 	}
 	for _, c := range m.Ran() { // an environment that did not is listed once, with its fix
 		k := c.Contrast
@@ -317,12 +319,32 @@ func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (row
 			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), model.IntervalText(k), judged(k), k.N)
 		default:
 			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), model.IntervalText(k), judged(k), model.BlockCount(k))
+			if !k.Withheld() {
+				rows[len(rows)-1].Bar = bar(model.PointEstimate(k))
+			}
 			if remark := model.Remark(k); remark != "" {
 				add("", remark)
 			}
 		}
 	}
 	return rows
+}
+
+// lengths returns the bar of a change: as long as the value beside the baseline's, of which
+// the largest is a whole bar. There is none where nothing is compared.
+func lengths(m model.Metric) func(change float64) *Bar {
+	most, some := 0.0, false
+	for _, c := range m.Ran() {
+		if k := c.Contrast; k != nil && !k.Withheld() && !k.NoRatio() && k.N > 0 {
+			most, some = math.Max(most, model.PointEstimate(k)), true
+		}
+	}
+	return func(change float64) *Bar {
+		if !some || math.IsNaN(change) {
+			return nil
+		}
+		return &Bar{To: math.Exp(change - most)}
+	}
 }
 
 // Matrix is the change in some environments, with its interval and verdict: a row for each

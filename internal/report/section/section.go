@@ -123,6 +123,7 @@ type Table struct {
 	Cards   bool // a narrow window shows each row by itself, with the heads beside the cells
 	Lines   bool // a terminal writes each cell in a line of its own
 	Pieces  bool // a terminal shows the columns that do not fit below the others
+	Slim    bool // a terminal leaves bars out where they would take the room of a column
 }
 
 // Column is a column of a table.

@@ -31,10 +31,14 @@ func (t *terminal) table(table *section.Table) {
 		t.lines(gridOf(table, 0))
 		return
 	}
-	for _, room := range []int{leastBar, 0} { // for bars
+	if g := gridOf(table, 0); table.Slim && g.bars() && g.width()+slimBar <= t.Width {
+		t.grid(g, slimBar)
+		return
+	}
+	for _, bar := range []int{leastBar, 0} {
 		for narrower := range 4 {
-			if g := gridOf(table, narrower); g.least(room) <= t.Width {
-				t.grid(g)
+			if g := gridOf(table, narrower); g.least(bar) <= t.Width && (bar == 0 || !table.Slim) {
+				t.grid(g, bar)
 				return
 			}
 		}
@@ -92,8 +96,9 @@ func (g grid) width() (total int) {
 	return total
 }
 
-// A bar narrower than leastBar cannot be read; a name is not cut below leastName.
-const leastBar, leastName = 10, 18
+// A bar narrower than leastBar cannot be read, one beside its own number slimBar; a name is
+// not cut below leastName.
+const leastBar, slimBar, leastName = 10, 6, 18
 
 func (g grid) bars() bool {
 	return slices.ContainsFunc(g.rows, func(l line) bool { return l.Bar != nil })
@@ -107,10 +112,11 @@ func (g grid) least(bar int) int {
 	return g.width()
 }
 
-// grid prints rows in columns, below headings for those that share a group.
-func (t *terminal) grid(g grid) {
+// grid prints rows in columns, below headings for those that share a group, with bars of at
+// least that width; 0 is without.
+func (t *terminal) grid(g grid, least int) {
 	widths, wide := g.widths(), g.width()
-	if excess := g.width() + leastBar - t.Width; g.bars() && excess > 0 { // a name is cut before the bars get too narrow
+	if excess := g.width() + least - t.Width; g.bars() && least > 0 && excess > 0 { // a name is cut before the bars get too narrow
 		cut := min(excess, max(0, widths[0]-leastName))
 		widths[0], wide = widths[0]-cut, wide-cut
 	}
@@ -139,7 +145,7 @@ func (t *terminal) grid(g grid) {
 			continue
 		}
 		text = ansi.Truncate(text, t.Width, "…")
-		if l.Bar != nil && room > 0 {
+		if l.Bar != nil && least > 0 && room > 0 {
 			text += strings.Repeat(" ", max(0, wide+2-ansi.StringWidth(text))) + bar(*l.Bar, room)
 		}
 		t.WriteString(strings.TrimRight(text, " ") + "\n")
@@ -170,11 +176,14 @@ func (t *terminal) inColumns(columns []section.Column, widths []int, l line) str
 	return strings.TrimRight(text, " ")
 }
 
-// bar draws a part of a whole. A light one is not material.
+// bar draws a part of a whole, to an eighth of a column. A light one is not material.
 func bar(b section.Bar, columns int) string {
 	first := min(columns-1, int(math.Floor(b.From*float64(columns))))
-	last := max(first+1, int(math.Round(b.To*float64(columns))))
-	return strings.Repeat(" ", first) + strings.Repeat(map[bool]string{true: "░", false: "█"}[b.Light], last-first)
+	eighths := max(1, int(math.Round(8*(b.To*float64(columns)-float64(first)))))
+	if b.Light {
+		return strings.Repeat(" ", first) + strings.Repeat("░", max(1, (eighths+4)/8))
+	}
+	return strings.Repeat(" ", first) + strings.Repeat("█", eighths/8) + []string{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}[eighths%8]
 }
 
 // pieces prints a grid a few columns at a time, each time with the first one.
@@ -183,7 +192,7 @@ func (t *terminal) pieces(g grid) {
 		next := len(g.columns)
 		for ; next > first+1 && g.between(first, next).width() > t.Width; next-- {
 		}
-		t.grid(g.between(first, next))
+		t.grid(g.between(first, next), 0)
 		first = next
 	}
 }
