@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
+	"tare/internal/report/brief"
 	"tare/internal/report/figures"
 	"tare/internal/report/html"
 	"tare/internal/report/latex"
@@ -45,6 +46,7 @@ var Formats = []Format{
 	{Name: "html", About: "one file that works offline", File: "report.html", Run: true, Write: html.Write, Score: html.WriteScore},
 	{Name: "md", About: "Markdown for an issue or a README", File: "report.md", Run: true, Write: markdown.Write, Score: markdown.WriteScore},
 	{Name: "text", About: "the tables that tare run prints at its end", Write: text.Write, Score: text.WriteScore},
+	{Name: "brief", About: "a PDF of two pages: verdicts and conditions", File: "brief.pdf", Write: brief.Write},
 	{Name: "openmetrics", About: "metrics with timestamps, for Prometheus's promtool", File: "report.openmetrics", Write: openmetrics.Write},
 	{Name: "csv", About: "tables for R, pandas or a spreadsheet", Export: tables.CSV},
 	{Name: "json", About: "the same tables and the facts of the run, by a schema", Export: tables.JSON},

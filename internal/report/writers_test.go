@@ -29,7 +29,7 @@ func written(f Format, in model.Input, o model.Options) (string, error) {
 	files, err := f.Files(in, o)
 	var all strings.Builder
 	for _, file := range files {
-		if f.Name != "parquet" && f.Name != "pdf" {
+		if f.Name != "parquet" && f.Name != "pdf" && f.Name != "brief" {
 			all.Write(file.Data)
 		}
 	}

@@ -33,10 +33,10 @@ Command lines
   tare: there is no run /dev/null: no directory has that name; `tare ls` lists the runs
   [2]
   $ tare report good --format docx
-  tare: --format docx is not known: choose one of html, md, text, openmetrics, csv, json, parquet, svg, pdf, tex, methods, bib, cff, benchstat, github, bencher
+  tare: --format docx is not known: choose one of html, md, text, brief, openmetrics, csv, json, parquet, svg, pdf, tex, methods, bib, cff, benchstat, github, bencher
   [2]
   $ tare report good --format html,docx
-  tare: --format docx is not known: choose one of html, md, text, openmetrics, csv, json, parquet, svg, pdf, tex, methods, bib, cff, benchstat, github, bencher
+  tare: --format docx is not known: choose one of html, md, text, brief, openmetrics, csv, json, parquet, svg, pdf, tex, methods, bib, cff, benchstat, github, bencher
   [2]
   $ tare report good --format ""
   tare: --format is empty: give it a value, or leave it out
