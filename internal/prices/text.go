@@ -7,7 +7,10 @@ import (
 	"math"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"tare/internal/base/term"
+	"tare/internal/report/model"
 	"tare/internal/stats"
 )
 
@@ -16,7 +19,7 @@ import (
 func (l List) Text(w io.Writer, columns int) {
 	fmt.Fprint(w, term.Prose(fmt.Sprintf("One call: the time natively (%s), and what each environment adds to it.", l.Baseline), columns), "\n")
 	// As many environments side by side as fit.
-	const first, each = 24, 11
+	const first, each = 24, 13
 	for rest := l.Environments; ; {
 		n := min(len(rest), max(1, (columns-first)/each))
 		heading := []string{"call", l.Baseline}
@@ -25,13 +28,13 @@ func (l List) Text(w io.Writer, columns int) {
 		}
 		rows := [][]string{heading}
 		for _, kind := range l.Kinds {
-			row := []string{kind, duration(l.find(l.Baseline, kind).Time)}
+			row := []string{kind, model.Figure(l.find(l.Baseline, kind).Time, nano)}
 			for _, e := range rest[:n] {
 				row = append(row, cell(l.find(e.Name, kind)))
 			}
 			rows = append(rows, row)
 		}
-		aligned(w, rows)
+		aligned(w, rows, columns)
 		if rest = rest[n:]; len(rest) == 0 {
 			break
 		}
@@ -51,7 +54,7 @@ func (l List) Details(w io.Writer, name string, columns int) error {
 		rows := [][]string{{"call", l.Baseline, "time, more", "95% interval", "CPU, more", "95% interval"}}
 		for _, kind := range l.Kinds {
 			p := l.find(name, kind)
-			row := []string{kind, duration(l.find(l.Baseline, kind).Time)}
+			row := []string{kind, model.Figure(l.find(l.Baseline, kind).Time, nano)}
 			if p == nil {
 				rows = append(rows, append(row, "-", "", "-", ""))
 				continue
@@ -59,7 +62,7 @@ func (l List) Details(w io.Writer, name string, columns int) error {
 			rows = append(rows, append(row, p.MoreTime.estimate(), p.MoreTime.interval(), p.MoreCPU.estimate(), p.MoreCPU.interval()))
 		}
 		fmt.Fprint(w, term.Prose(fmt.Sprintf("What %s adds to one call, over %s.", e.name(), l.Baseline), columns), "\n")
-		aligned(w, rows)
+		aligned(w, rows, columns)
 		fmt.Fprintln(w)
 		l.foot(w, columns)
 		return nil
@@ -103,7 +106,7 @@ func (a *Amount) estimate() string {
 	if a == nil {
 		return "-"
 	}
-	return signed(a.Estimate)
+	return plus(a.Estimate) + model.Figure(a.Estimate, nano)
 }
 
 func (a *Amount) interval() string {
@@ -113,69 +116,30 @@ func (a *Amount) interval() string {
 	case !a.bounded():
 		return "too few blocks"
 	}
-	unit, name := unitOf(max(math.Abs(*a.Low), math.Abs(*a.High)))
-	return fmt.Sprintf("[%s, %s] %s", plus(*a.Low, *a.Low/unit), plus(*a.High, *a.High/unit), name)
+	s := model.ScaleFor(max(math.Abs(*a.Low), math.Abs(*a.High)), nano)
+	return fmt.Sprintf("[%s%s, %s%s]%s", plus(*a.Low), model.In(s, *a.Low), plus(*a.High), model.In(s, *a.High), s.Suffix)
 }
 
-func plus(sign, v float64) string {
-	if sign > 0 {
-		return "+" + digits(v)
+// nano is the unit of all prices.
+const nano = "ns"
+
+func plus(v float64) string {
+	if v > 0 {
+		return "+"
 	}
-	return digits(v)
-}
-
-func signed(ns float64) string {
-	unit, name := unitOf(ns)
-	return plus(ns, ns/unit) + " " + name
-}
-
-// duration is a time in nanoseconds with three digits and its unit.
-func duration(ns float64) string {
-	unit, name := unitOf(ns)
-	return digits(ns/unit) + " " + name
-}
-
-func unitOf(ns float64) (unit float64, name string) {
-	switch v := math.Abs(ns); {
-	case v < 999.5:
-		return 1, "ns"
-	case v < 999.5e3:
-		return 1e3, "µs"
-	}
-	return 1e6, "ms"
-}
-
-// digits has three of them, at least one before the point.
-func digits(v float64) string {
-	switch a := math.Abs(v); {
-	case a < .5 && a > 0 && math.Round(v*10) == 0:
-		return "0"
-	case a < 9.995:
-		return fmt.Sprintf("%.2f", v)
-	case a < 99.95:
-		return fmt.Sprintf("%.1f", v)
-	}
-	return fmt.Sprintf("%.0f", v)
+	return ""
 }
 
 // aligned writes rows, whose columns besides the first are aligned to the right.
-func aligned(w io.Writer, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, text := range row {
-			widths[i] = max(widths[i], len([]rune(text)))
+func aligned(w io.Writer, rows [][]string, columns int) {
+	for c := 1; c < len(rows[0]); c++ {
+		width := 0
+		for _, row := range rows {
+			width = max(width, ansi.StringWidth(row[c]))
+		}
+		for _, row := range rows {
+			row[c] = strings.Repeat(" ", width-ansi.StringWidth(row[c])) + row[c]
 		}
 	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, text := range row {
-			gap := strings.Repeat(" ", widths[i]-len([]rune(text)))
-			if i == 0 {
-				line.WriteString(text + gap)
-			} else {
-				line.WriteString("  " + gap + text)
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
-	}
+	term.Table(w, columns, rows)
 }
