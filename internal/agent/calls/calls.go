@@ -29,7 +29,7 @@ type Kind struct {
 // program, which all samples have.
 const Nothing = "nothing"
 
-var kinds = slices.Concat([]Kind{{Nothing, nothing}, {"getpid", getpid}, {"clock", clock}},
+var kinds = slices.Concat([]Kind{{Nothing, nothing}, {"compute", compute}, {"getpid", getpid}, {"clock", clock}},
 	ofFiles, ofMemory, ofStreams, ofThreads, ofSockets)
 
 // Kinds are the names of all kinds.
@@ -142,6 +142,26 @@ func raw(number, a, b, c uintptr) (uintptr, error) {
 
 func nothing() (func(int) error, error) {
 	return loop(func() error { return nil })
+}
+
+// computed keeps what compute computes.
+var computed uint64
+
+// compute is arithmetic of about a microsecond, of which each step needs the one before
+// (xorshift64, Marsaglia 2003), on 4 kB of memory.
+func compute() (func(int) error, error) {
+	var table [512]uint64
+	return loop(func() error {
+		x := computed | 1
+		for range 256 {
+			x ^= x << 13
+			x ^= x >> 7
+			x ^= x << 17
+			table[x%uint64(len(table))] += x
+		}
+		computed = x + table[x%uint64(len(table))]
+		return nil
+	})
 }
 
 func getpid() (func(int) error, error) {

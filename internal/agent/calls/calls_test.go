@@ -123,7 +123,8 @@ func TestAKindMakesTheSystemCallsThatItIsNamedAfter(t *testing.T) {
 		"switch": two(unix.SYS_WRITE, unix.SYS_READ),
 		"accept": {unix.SYS_SOCKET: 1, unix.SYS_CONNECT: 1, unix.SYS_ACCEPT4: 1, unix.SYS_SETSOCKOPT: 2, unix.SYS_CLOSE: 2},
 		"udp-1":  two(unix.SYS_WRITE, unix.SYS_READ), "udp-1400": two(unix.SYS_WRITE, unix.SYS_READ),
-		"tcp-1": two(unix.SYS_WRITE, unix.SYS_READ),
+		"tcp-1": two(unix.SYS_WRITE, unix.SYS_READ), "tcp-switch": two(unix.SYS_WRITE, unix.SYS_READ),
+		"compute": {unix.SYS_GETPID: 0},
 	} {
 		calls, of := counted(t, kind)
 		for number, each := range expected {
@@ -174,7 +175,7 @@ func TestEachKindIsMeasuredAndFaultsAndSwitchesAreThose(t *testing.T) {
 		switch kind {
 		case "fault":
 			each = float64(used.Minflt) / float64(c.Calls)
-		case "futex", "switch", "timer":
+		case "futex", "switch", "tcp-switch", "timer":
 			each = float64(used.Nvcsw+used.Nivcsw) / float64(c.Calls)
 		default:
 			continue

@@ -10,6 +10,7 @@ var ofSockets = []Kind{
 	{"udp-1400", through(datagrams, 1400)},
 	{"tcp-1", through(connection, 1)},
 	{"tcp-64k", through(connection, largest)},
+	{"tcp-switch", handing(connection)},
 }
 
 var loopback = [4]byte{127, 0, 0, 1}

@@ -18,7 +18,7 @@ var ofThreads = []Kind{
 	{"exec", execute},
 	{"thread", thread},
 	{"futex", futex},
-	{"switch", change},
+	{"switch", handing(pipe)},
 }
 
 // forked makes a process that exits at once. It must not grow the stack: in the new process
@@ -128,29 +128,31 @@ func turns(one func() error) (func(int) error, error) {
 	}, nil
 }
 
-// change hands a byte to another thread through a pipe and waits until it comes back: of each
-// hand-over, a write, a read that waits, and the change of the thread that runs.
-func change() (func(int) error, error) {
-	there, err := pipe()
-	if err != nil {
-		return nil, err
-	}
-	back, err := pipe()
-	if err != nil {
-		return nil, err
-	}
-	crash.Go(func() {
-		runtime.LockOSThread()
+// handing hands a byte to another thread through a stream and waits until it comes back: of
+// each hand-over, a write, a read that waits, and the change of the thread that runs.
+func handing(open func() (ends [2]int, err error)) func() (func(int) error, error) {
+	return func() (func(int) error, error) {
+		there, err := open()
+		if err != nil {
+			return nil, err
+		}
+		back, err := open()
+		if err != nil {
+			return nil, err
+		}
+		crash.Go(func() {
+			runtime.LockOSThread()
+			buffer := []byte{0}
+			for whole(unix.SYS_READ, there[1], buffer) == nil && whole(unix.SYS_WRITE, back[0], buffer) == nil {
+			}
+		})
 		buffer := []byte{0}
-		for whole(unix.SYS_READ, there[1], buffer) == nil && whole(unix.SYS_WRITE, back[0], buffer) == nil {
-		}
-	})
-	buffer := []byte{0}
-	return turns(func() error {
-		err := whole(unix.SYS_WRITE, there[0], buffer)
-		if err == nil {
-			err = whole(unix.SYS_READ, back[1], buffer)
-		}
-		return err
-	})
+		return turns(func() error {
+			err := whole(unix.SYS_WRITE, there[0], buffer)
+			if err == nil {
+				err = whole(unix.SYS_READ, back[1], buffer)
+			}
+			return err
+		})
+	}
 }
