@@ -19,6 +19,7 @@ type Kind string
 const (
 	Where  Kind = "where"  // CPU time by mode and kernel subsystem; the times add up
 	Called Kind = "called" // system calls
+	Moved  Kind = "moved"  // system calls that read and write, by what they go to
 	Event  Kind = "event"  // context switches, page faults, softirqs
 	Whole  Kind = "whole"  // of the whole machine; not part of the other kinds
 	Within Kind = "within" // counted by the guest kernel
@@ -59,7 +60,7 @@ func Compare(slow, fast []Counted) []Change {
 			changes = append(changes, c)
 		}
 	}
-	order := []Kind{Where, Called, Event, Whole, Within}
+	order := []Kind{Where, Called, Moved, Event, Whole, Within}
 	slices.SortStableFunc(changes, func(a, b Change) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
@@ -98,6 +99,8 @@ func kindOf(name string) Kind {
 		return Where
 	case name == Syscalls || strings.HasPrefix(name, Syscall):
 		return Called
+	case strings.HasPrefix(name, Transfer):
+		return Moved
 	}
 	return Event
 }
@@ -113,12 +116,12 @@ func figures(sides [][]Counted, visit func(name string, f usage.Figure)) {
 	}
 }
 
-// names returns the names in all trials, except the waits, which belong to their
-// system calls.
+// names returns the names in all trials, except what belongs to another one: the waits in
+// system calls, and the bytes of transfers.
 func names(sides ...[]Counted) []string {
 	known := map[string]bool{}
 	figures(sides, func(name string, _ usage.Figure) {
-		if !strings.HasPrefix(name, Wait) {
+		if !strings.HasPrefix(name, Wait) && !strings.HasPrefix(name, Bytes) && !strings.HasPrefix(name, Blocked) {
 			known[name] = true
 		}
 	})
@@ -182,7 +185,7 @@ func countedWith(name string) string {
 		return ""
 	case strings.HasPrefix(name, Syscall):
 		return Syscalls
-	case strings.Contains(name, Softirq):
+	case strings.HasPrefix(name, Transfer), strings.Contains(name, Softirq):
 		return Voluntary
 	}
 	return ""
@@ -200,7 +203,7 @@ func timedWith(name string) string {
 		return ""
 	case kindOf(of) == Where:
 		return prefix + InKernel
-	case strings.HasPrefix(name, Syscall), strings.Contains(name, Softirq):
+	case strings.HasPrefix(name, Syscall), strings.HasPrefix(name, Transfer), strings.Contains(name, Softirq):
 		return Syscalls
 	}
 	return ""

@@ -18,6 +18,14 @@ import "tare/internal/usage"
 //	wait.read          time in calls of the name without running (Times only)
 //	switch.voluntary   the task blocked; switch.involuntary: it was preempted
 //	fault.minor        page faults without I/O; fault.major: with I/O
+//	started.process    processes that were started, and threads
+//	transfer.read.tcp.small
+//	                   calls that read from TCP sockets, of up to 4 KiB each; see
+//	                   Directions, Objects and Sizes
+//	bytes.read.tcp.small
+//	                   the bytes that these transferred (Counts only)
+//	blocked.syscall.read, blocked.transfer.read.tcp.small
+//	                   voluntary switches in these calls (Counts only)
 //	softirq.NET_RX     softirqs that interrupted a task of the environment
 //	user, kernel       CPU time by mode while a task of the environment ran or was
 //	                   interrupted (Times only, from stack samples)
@@ -55,10 +63,22 @@ const (
 	MajorFaults = "fault.major"
 	Syscall     = "syscall."
 	Wait        = "wait."
+	Processes   = "started.process"
+	Threads     = "started.thread"
+	Transfer    = "transfer."
+	Bytes       = "bytes."
+	Blocked     = "blocked."
 	Softirq     = "softirq."
 	Kernel      = "kernel."
 	InKernel    = "kernel" // all sections together
 	InUser      = "user"
 	InProbe     = "probe" // time in the probes themselves; not part of kernel
 	Host        = "host."
+)
+
+// Transfers are named by their direction, by what they go to, and by their size.
+var (
+	Directions = []string{"read", "write"}
+	Objects    = []string{"file", "pipe", "unix", "tcp", "udp", "other"}
+	Sizes      = []string{"small", "large"} // up to 4 KiB, and more
 )

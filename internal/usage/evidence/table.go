@@ -31,6 +31,7 @@ var titles = []struct {
 }{
 	{Where, "CPU time by mode and kernel subsystem"},
 	{Called, "system calls"},
+	{Moved, "reads and writes by what they go to"},
 	{Event, "context switches, page faults, softirqs"},
 	{Whole, "the whole machine"},
 	{Within, "counted by the guest kernel"},
@@ -101,6 +102,10 @@ func Label(name string) string {
 		name = "major page faults"
 	case Switches:
 		name = "context switches"
+	case Processes:
+		name = "processes started"
+	case Threads:
+		name = "threads started"
 	case "stolen":
 		name = "steal"
 	}
@@ -109,6 +114,9 @@ func Label(name string) string {
 	}
 	if rest, is := strings.CutPrefix(name, Softirq); is {
 		name = "softirq " + rest
+	}
+	if rest, is := strings.CutPrefix(name, Transfer); is {
+		name = strings.NewReplacer(".small", " up to 4 KiB", ".large", " above 4 KiB", ".", " ").Replace(rest)
 	}
 	return name
 }

@@ -33,7 +33,11 @@ const (
 	slotMinor       = slotVoluntary + 2
 	slotMajor       = slotVoluntary + 3
 	slotSoftirq     = slotVoluntary + 4 // by number
-	slots           = slotSoftirq + maxSoftirqs
+	slotProcess     = slotSoftirq + maxSoftirqs
+	slotThread      = slotProcess + 1
+	slotTransfer    = slotProcess + 2 // by direction, object and size
+	maxTransfers    = 24
+	slots           = slotTransfer + maxTransfers
 
 	maxTasks  = 32768
 	maxFrames = 48
@@ -50,19 +54,19 @@ var softirqs = [maxSoftirqs]string{"HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "
 type task struct {
 	Part                  uint64
 	Call, Since, SinceOff uint64
-	OffAt, Off            uint64
+	OffAt, Off, Blocked   uint64
 	Minor, Major          uint64 // page faults before the counting began
 }
 
 // counter is one entry of the map of counters, of one processor or of all.
-type counter struct{ Count, Nanoseconds, Waited uint64 }
+type counter struct{ Count, Nanoseconds, Waited, Blocked, Bytes uint64 }
 
 func (c counter) plus(d counter) counter {
-	return counter{Count: c.Count + d.Count, Nanoseconds: c.Nanoseconds + d.Nanoseconds, Waited: c.Waited + d.Waited}
+	return counter{c.Count + d.Count, c.Nanoseconds + d.Nanoseconds, c.Waited + d.Waited, c.Blocked + d.Blocked, c.Bytes + d.Bytes}
 }
 
 func (c counter) minus(d counter) counter {
-	return counter{Count: c.Count - d.Count, Nanoseconds: c.Nanoseconds - d.Nanoseconds, Waited: c.Waited - d.Waited}
+	return counter{c.Count - d.Count, c.Nanoseconds - d.Nanoseconds, c.Waited - d.Waited, c.Blocked - d.Blocked, c.Bytes - d.Bytes}
 }
 
 // sample is a key of the map of samples.

@@ -70,6 +70,7 @@ func (t *tracer) load() error {
 	}
 	if err := errors.Join(
 		spec.Variables["timed"].Set(t.depth == All),
+		spec.Variables["transfers"].Set(transfers()),
 		spec.Variables["switch_has_state"].Set(tracepointArgs(types, "sched_switch") >= 4),
 	); err != nil {
 		return fmt.Errorf("setting the constants of the programs: %w", err)

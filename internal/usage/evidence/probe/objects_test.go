@@ -97,7 +97,8 @@ func TestLayoutIsThatOfTheObjects(t *testing.T) {
 		"limit": {"MAX_TASKS": maxTasks, "MAX_FRAMES": maxFrames, "MAX_PARTS": maxParts, "HOST_PART": hostPart},
 		"slot": {
 			"SLOT_SYSCALL": slotSyscall, "MAX_SYSCALLS": maxSyscalls, "SLOT_VOLUNTARY": slotVoluntary, "SLOT_INVOLUNTARY": slotInvoluntary,
-			"SLOT_MINOR": slotMinor, "SLOT_MAJOR": slotMajor, "SLOT_SOFTIRQ": slotSoftirq, "MAX_SOFTIRQS": maxSoftirqs, "SLOTS": slots,
+			"SLOT_MINOR": slotMinor, "SLOT_MAJOR": slotMajor, "SLOT_SOFTIRQ": slotSoftirq, "MAX_SOFTIRQS": maxSoftirqs,
+			"SLOT_PROCESS": slotProcess, "SLOT_THREAD": slotThread, "SLOT_TRANSFER": slotTransfer, "MAX_TRANSFERS": maxTransfers, "SLOTS": slots,
 		},
 	} {
 		var enum *btf.Enum

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -82,6 +83,62 @@ var actions = map[string]func(n int) error{
 		}
 		to.Close()
 		return child.Wait()
+	},
+	// As many transfers of 100 bytes and of 8 KiB each, through one of each object.
+	"transfer": func(n int) error {
+		file, err := os.CreateTemp("", "")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file.Name())
+		pipe, pair := [2]int{}, [2]int{}
+		if err := unix.Pipe(pipe[:]); err != nil {
+			return err
+		}
+		if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil {
+			return err
+		}
+		udp, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			return err
+		}
+		listens, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			return err
+		}
+		asks, err := net.Dial("tcp4", listens.Addr().String())
+		if err != nil {
+			return err
+		}
+		accepts, err := listens.Accept()
+		if err != nil {
+			return err
+		}
+		for _, size := range []int{100, 8192} {
+			buffer := make([]byte, size)
+			for range n {
+				errs := []error{}
+				for _, do := range []func() (int, error){
+					func() (int, error) { return unix.Pwrite(int(file.Fd()), buffer, 0) },
+					func() (int, error) { return unix.Pread(int(file.Fd()), buffer, 0) },
+					func() (int, error) { return unix.Write(pipe[1], buffer) },
+					func() (int, error) { return unix.Read(pipe[0], buffer) },
+					func() (int, error) { return unix.Write(pair[0], buffer) },
+					func() (int, error) { return unix.Read(pair[1], buffer) },
+					func() (int, error) { return udp.WriteTo(buffer, udp.LocalAddr()) },
+					func() (int, error) { return udp.Read(buffer) },
+					func() (int, error) { return asks.Write(buffer) },
+					func() (int, error) { return io.ReadFull(accepts, buffer) },
+				} {
+					_, err := do()
+					errs = append(errs, err)
+				}
+				if err := errors.Join(errs...); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	},
 	// Children that exit at once, so that their faults are known from their exit alone.
 	"start": func(n int) error {
@@ -197,6 +254,36 @@ func TestFaultsAndSwitchesAreCounted(t *testing.T) {
 	if f := e.Times["wait.read"]; f.Value <= 0 || f.Value > 100*e.Seconds {
 		t.Errorf("reading waited %+v of %v s", f, e.Seconds)
 	}
+}
+
+func TestReadsAndWritesAreCountedByWhatTheyGoToAndTheirSize(t *testing.T) {
+	w := watch(t)
+	p := startOrSkip(t, All, w.footprint)
+	w.do("transfer", 300)
+	e := p.stop()
+	for _, direction := range evidence.Directions {
+		for _, object := range evidence.Objects[:5] {
+			for size, bytes := range map[string]float64{"small": 100, "large": 8192} {
+				name := direction + "." + object + "." + size
+				more := 10. // Go's own wake-ups go through a pipe or an event
+				if object == "pipe" {
+					more = 100
+				}
+				between(t, e, evidence.Transfer+name, 300, 300+more)
+				between(t, e, evidence.Bytes+name, 300*bytes, 300*bytes+100*more)
+			}
+		}
+	}
+}
+
+func TestProcessesAndThreadsThatStartAreCounted(t *testing.T) {
+	w := watch(t)
+	p := startOrSkip(t, All, w.footprint)
+	w.do("start", 20)
+	e := p.stop()
+	between(t, e, evidence.Processes, 20, 22)
+	between(t, e, evidence.Threads, 0, 20)
+	between(t, e, evidence.Blocked+"syscall.waitid", 1, 100)
 }
 
 func TestTasksThatExitAreCounted(t *testing.T) {

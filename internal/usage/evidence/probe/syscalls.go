@@ -2,6 +2,7 @@ package probe
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -23,4 +24,23 @@ func syscallName(number int) string {
 	default:
 		return name
 	}
+}
+
+// The system calls that transfer bytes to or from their first argument, a file descriptor.
+var (
+	reading = []string{"read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg"}
+	writing = []string{"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendfile"}
+)
+
+// transfers has 1 at the numbers of calls that read, and 2 at those of calls that write.
+func transfers() (of [maxSyscalls]uint8) {
+	for n := range of {
+		switch name := syscallName(n); {
+		case slices.Contains(reading, name):
+			of[n] = 1
+		case slices.Contains(writing, name):
+			of[n] = 2
+		}
+	}
+	return of
 }

@@ -56,6 +56,9 @@ func newTally(depth Depth, c []counter) evidence.Tally {
 		if depth == All && one.Waited > 0 {
 			t.Times[evidence.Wait+name] = usage.Known(float64(one.Waited) / 1e9)
 		}
+		if one.Blocked > 0 {
+			t.Counts[evidence.Blocked+evidence.Syscall+name] = usage.Known(float64(one.Blocked))
+		}
 	}
 	add(evidence.Syscalls, calls)
 	if depth != All {
@@ -64,6 +67,7 @@ func newTally(depth Depth, c []counter) evidence.Tally {
 	for name, slot := range map[string]int{
 		evidence.Voluntary: slotVoluntary, evidence.Involuntary: slotInvoluntary,
 		evidence.MinorFaults: slotMinor, evidence.MajorFaults: slotMajor,
+		evidence.Processes: slotProcess, evidence.Threads: slotThread,
 	} {
 		t.Counts[name] = usage.Known(float64(c[slot].Count))
 	}
@@ -72,5 +76,21 @@ func newTally(depth Depth, c []counter) evidence.Tally {
 			add(evidence.Softirq+name, one)
 		}
 	}
+	for i, one := range c[slotTransfer : slotTransfer+maxTransfers] {
+		if one.Count == 0 {
+			continue
+		}
+		name := transferName(i)
+		add(evidence.Transfer+name, one)
+		t.Counts[evidence.Bytes+name] = usage.Known(float64(one.Bytes))
+		if one.Blocked > 0 {
+			t.Counts[evidence.Blocked+evidence.Transfer+name] = usage.Known(float64(one.Blocked))
+		}
+	}
 	return t
+}
+
+// transferName is the name of a transfer by its number, as bpf/count.bpf.c counts them.
+func transferName(i int) string {
+	return evidence.Directions[i/2/len(evidence.Objects)] + "." + evidence.Objects[i/2%len(evidence.Objects)] + "." + evidence.Sizes[i%2]
 }

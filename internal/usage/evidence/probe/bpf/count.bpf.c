@@ -15,6 +15,10 @@ const volatile bool timed = 1;
 // there must not be read, and the verifier skips the branch.
 const volatile bool switch_has_state = 1;
 
+// The system calls that transfer bytes to or from a file descriptor, by number: 1 for
+// those that read, 2 for those that write.
+const volatile __u8 transfers[MAX_SYSCALLS] = {};
+
 // Per processor, and still added to atomically: another program may interrupt.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -48,6 +52,7 @@ struct {
 const struct counter *generate_counter __attribute__((unused));
 const enum slot *generate_slot __attribute__((unused));
 const enum limit *generate_limit __attribute__((unused));
+const enum object *generate_object __attribute__((unused));
 
 static __always_inline struct counter *counter_of(__u64 part, __u32 slot)
 {
@@ -85,15 +90,81 @@ int tare_enter(__u64 *ctx) // struct pt_regs *regs, long number
 	task->call = number;
 	task->since = bpf_ktime_get_ns();
 	task->since_off = task->off;
+	task->blocked = 0;
 	return 0;
 }
 
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+#define S_IFIFO 0010000
+#define S_IFSOCK 0140000
+#define AF_UNIX 1
+#define AF_INET 2
+#define AF_INET6 10
+#define SOCK_STREAM 1
+#define SOCK_DGRAM 2
+
+static __always_inline __u32 socket_object(struct socket *socket)
+{
+	__u16 family = BPF_CORE_READ(socket, sk, __sk_common.skc_family);
+	__s16 type = BPF_CORE_READ(socket, type);
+
+	if (family == AF_UNIX)
+		return OBJECT_UNIX;
+	if (family != AF_INET && family != AF_INET6)
+		return OBJECT_OTHER;
+	if (type == SOCK_STREAM)
+		return OBJECT_TCP;
+	return type == SOCK_DGRAM ? OBJECT_UDP : OBJECT_OTHER;
+}
+
+// What a file descriptor of the current task is.
+static __always_inline __u32 object_of(__u32 fd)
+{
+	struct task_struct *current = (void *)bpf_get_current_task();
+	struct fdtable *table = BPF_CORE_READ(current, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd), *file = 0;
+
+	if (fd >= BPF_CORE_READ(table, max_fds))
+		return OBJECT_OTHER;
+	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+		return OBJECT_OTHER;
+	switch (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) {
+	case S_IFREG:
+		return OBJECT_FILE;
+	case S_IFIFO:
+		return OBJECT_PIPE;
+	case S_IFSOCK:
+		return socket_object(BPF_CORE_READ(file, private_data));
+	}
+	return OBJECT_OTHER;
+}
+
+static __always_inline __u64 first_argument(void *regs)
+{
+	struct pt_regs___x86 *x86 = regs;
+	struct pt_regs___arm64 *arm64 = regs;
+
+	if (bpf_core_field_exists(x86->di))
+		return BPF_CORE_READ(x86, di);
+	if (bpf_core_field_exists(arm64->orig_x0))
+		return BPF_CORE_READ(arm64, orig_x0);
+	return ~0ULL;
+}
+
+static __always_inline __u32 transfer_slot(__u32 writes, __u32 object, bool large)
+{
+	return SLOT_TRANSFER + (writes * OBJECTS + object) * 2 + large;
+}
+
 SEC("tp_btf/sys_exit")
-int tare_leave(__u64 *ctx)
+int tare_leave(__u64 *ctx) // struct pt_regs *regs, long result
 {
 	struct task *task = current_task();
 	struct counter *counter;
 	__u64 number, elapsed, waited;
+	__s64 result = ctx[1];
+	__u8 transfer;
 
 	if (!task)
 		return 0;
@@ -108,6 +179,18 @@ int tare_leave(__u64 *ctx)
 		return 0;
 	add(&counter->nanoseconds, elapsed - waited);
 	add(&counter->waited, waited);
+	add(&counter->blocked, task->blocked);
+	transfer = transfers[number];
+	if (!transfer || result < 0)
+		return 0;
+	counter = counter_of(task->part, transfer_slot(transfer == 2, object_of(first_argument((void *)ctx[0])), result > SMALL));
+	if (!counter)
+		return 0;
+	add(&counter->count, 1);
+	add(&counter->nanoseconds, elapsed - waited);
+	add(&counter->waited, waited);
+	add(&counter->blocked, task->blocked);
+	add(&counter->bytes, result);
 	return 0;
 }
 
@@ -134,8 +217,10 @@ int tare_switch(__u64 *ctx) // bool preempt, prev, next, unsigned int prev_state
 		task->off_at = now;
 		if (preempted || !state_after(ctx, prev))
 			add_count(task->part, SLOT_INVOLUNTARY, 1);
-		else
+		else {
 			add_count(task->part, SLOT_VOLUNTARY, 1);
+			task->blocked++;
+		}
 	}
 	task = find_task(next->pid);
 	if (task && task->off_at) {
@@ -167,6 +252,7 @@ int tare_fork(__u64 *ctx) // parent, child
 		struct task task = { .part = of->part, .call = NO_CALL };
 
 		add_task(child->pid, &task);
+		add_count(of->part, child->tgid == parent->tgid ? SLOT_THREAD : SLOT_PROCESS, 1);
 	}
 	return 0;
 }

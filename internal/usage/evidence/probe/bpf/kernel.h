@@ -38,8 +38,50 @@ enum bpf_map_type {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct inode {
+	unsigned short i_mode;
+};
+
+struct file {
+	struct inode *f_inode;
+	void *private_data; /* of a socket: struct socket */
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct sock_common {
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	short type;
+	struct sock *sk;
+};
+
+/* The first argument of a system call, which is still there at its end. */
+struct pt_regs___x86 {
+	unsigned long di;
+};
+
+struct pt_regs___arm64 {
+	__u64 orig_x0;
+};
+
 struct task_struct {
 	pid_t pid;
+	pid_t tgid;
+	struct files_struct *files;
 	unsigned int __state;
 	unsigned long min_flt;
 	unsigned long maj_flt;

@@ -28,13 +28,35 @@ enum slot {
 	SLOT_MAJOR,
 	SLOT_SOFTIRQ, /* by number */
 	MAX_SOFTIRQS = 10,
-	SLOTS = SLOT_SOFTIRQ + MAX_SOFTIRQS,
+	SLOT_PROCESS = SLOT_SOFTIRQ + MAX_SOFTIRQS, /* started */
+	SLOT_THREAD,
+	SLOT_TRANSFER, /* by direction, object and size: see transfer_slot */
+	MAX_TRANSFERS = 24,
+	SLOTS = SLOT_TRANSFER + MAX_TRANSFERS,
+};
+
+/* What a system call transfers to or from. */
+enum object {
+	OBJECT_FILE,
+	OBJECT_PIPE,
+	OBJECT_UNIX,
+	OBJECT_TCP,
+	OBJECT_UDP,
+	OBJECT_OTHER, /* devices, events, timers */
+	OBJECTS,
+};
+
+/* A transfer is small up to so many bytes. */
+enum size {
+	SMALL = 4096,
 };
 
 struct counter {
 	__u64 count;
 	__u64 nanoseconds;
 	__u64 waited; /* nanoseconds off the processor meanwhile */
+	__u64 blocked; /* times that the task gave the processor away meanwhile */
+	__u64 bytes;  /* of transfers */
 };
 
 #define NO_CALL (~0ULL)
@@ -47,6 +69,7 @@ struct task {
 	__u64 since_off; /* value of off when that began */
 	__u64 off_at;	 /* when it left the processor; 0 while it runs */
 	__u64 off;	 /* nanoseconds off the processor in total */
+	__u64 blocked;	 /* voluntary switches in this call */
 	__u64 minor;	 /* page faults before the counting began */
 	__u64 major;
 };
