@@ -22,6 +22,10 @@ import (
 // for a name on some registry.
 const repository = "localhost/tare"
 
+// Label is on every image that tare loads into an engine; its value is the image's digest in
+// tare's store.
+const Label = "tare.image"
+
 // EngineName is the image's name where tare loads it: in engines, on nodes of a cluster.
 // Images of others can have the same files and differ in what programs inherit.
 func (i *Image) EngineName() string {

@@ -17,10 +17,6 @@ import (
 	"tare/internal/image"
 )
 
-// ImageLabel is on every image that tare loads into an engine; its value is the
-// image's digest in tare's store.
-const ImageLabel = "tare.image"
-
 // load puts the image into the engine unless it is there.
 func (e *engine) load(ctx context.Context, img *image.Image, progress func(string)) error {
 	tag := img.EngineName()
@@ -44,7 +40,7 @@ func (e *engine) load(ctx context.Context, img *image.Image, progress func(strin
 	if labelled.Labels == nil {
 		labelled.Labels = map[string]string{}
 	}
-	labelled.Labels[ImageLabel] = img.Digest
+	labelled.Labels[image.Label] = img.Digest
 	if oci, err = mutate.Config(oci, *labelled); err != nil {
 		return fmt.Errorf("labelling %s: %w", img.Name, err)
 	}
@@ -85,14 +81,14 @@ func RemoveImages(ctx context.Context, host string, keep func(digest string) boo
 		return nil, err
 	}
 	defer e.api.Close()
-	list, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", ImageLabel)})
+	list, err := e.api.ImageList(ctx, client.ImageListOptions{Filters: make(client.Filters).Add("label", image.Label)})
 	if err != nil {
 		return nil, e.explain("listing the images that tare loaded", err)
 	}
 	var removed []string
 	var problems []error
 	for _, found := range list.Items {
-		digest := found.Labels[ImageLabel]
+		digest := found.Labels[image.Label]
 		if digest == "" || keep(digest) {
 			continue
 		}

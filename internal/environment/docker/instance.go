@@ -14,6 +14,7 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
+	"tare/internal/environment/support/shims"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/userns"
 	"tare/internal/linux/virtnet"
@@ -34,7 +35,7 @@ type instance struct {
 	own       *network                 // made for this instance alone
 	footprint usage.Footprint
 	gvisor    bool
-	processes []*process // the container's first process and its shim
+	processes []*shims.Process // the container's first process and its shim
 
 	stop    sync.Mutex
 	stopped bool
@@ -52,12 +53,12 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	if state == nil || state.Pid == 0 {
 		return fmt.Errorf("the container ended right after its start: %s", ending(state))
 	}
-	first, err := watch(state.Pid)
+	first, err := shims.Watch(state.Pid)
 	if err != nil {
 		return err
 	}
 	i.processes = append(i.processes, first)
-	group, err := cgroup.Of(first.pid)
+	group, err := cgroup.Of(first.PID)
 	if err != nil {
 		return err
 	}
@@ -67,20 +68,18 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 	}
 	i.IP = cmp.Or(i.IP, i.inside)
 	if i.inside != "" {
-		i.footprint.NetworkPID = first.pid
+		i.footprint.NetworkPID = first.PID
 	}
 	if i.published != nil {
 		i.footprint.Processes = append(i.footprint.Processes, proxies(i.published.at.String())...)
 	}
 	// The parent is containerd's shim or Podman's conmon; a daemon that runs
 	// containers as its own children has none.
-	if shim, err := watch(first.parent()); err == nil && isHelper(shim.pid) {
+	if shim := shims.Around(first); shim != nil {
 		i.processes = append(i.processes, shim)
-		i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: shim.pid, Role: "shim"})
-	} else if err == nil {
-		shim.close()
+		i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: shim.PID, Role: "shim"})
 	}
-	if around, err := cgroup.Of(first.parent()); group.Path() != "/" && (err != nil || !group.Same(around)) {
+	if around, err := cgroup.Of(first.Parent()); group.Path() != "/" && (err != nil || !group.Same(around)) {
 		i.footprint.Cgroups = []string{group.Path()}
 		// Without the engine: a request would wake its daemons, and it would record a
 		// paused container.
@@ -91,7 +90,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 		return nil
 	}
 	// A rootless engine on cgroup v1 makes no group: other processes are in this one.
-	i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: first.pid, Role: "container"})
+	i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: first.PID, Role: "container"})
 	i.More.Freezer = environment.Unfreezable{Why: fmt.Errorf("freezing its container: %w: the engine made no cgroup for it", errors.ErrUnsupported)}
 	i.Findings = append(i.Findings, "the engine made no cgroup for the container: its usage is counted by its processes, and no limit applies")
 	return nil
@@ -124,7 +123,7 @@ func (i *instance) Stop(ctx context.Context) error {
 		_ = i.Client.Shutdown(bound) // what is left is killed below
 	}
 	i.Client.Close()
-	if i.processes[0].ended(bound, environment.ContainerStop.Terminate) {
+	if i.processes[0].Ended(bound, environment.ContainerStop.Terminate) {
 		i.NoteExit(time.Now())
 	}
 	if err := i.remove(context.WithoutCancel(ctx)); err != nil {
@@ -142,7 +141,7 @@ func (i *instance) remove(ctx context.Context) error {
 	if i.id != "" {
 		problems = append(problems, i.engine.removeContainer(ctx, i.id))
 		if len(i.processes) > 0 {
-			err := endAll(ctx, i.processes)
+			err := shims.EndAll(ctx, i.processes)
 			if err == nil {
 				i.NoteExit(time.Now())
 			}
@@ -194,6 +193,23 @@ func (e *engine) removeContainer(ctx context.Context, id string) error {
 		cancel()
 	}
 	return e.explain("removing container "+id, err)
+}
+
+// endHelpers ends the processes that serve a container which is gone, and removes the
+// cgroups that a runtime made for it: runsc leaves both when a start fails. parent is the
+// cgroup in which the container's was to be created, "" if the engine decided.
+func endHelpers(ctx context.Context, id, parent string) error {
+	err := shims.EndAll(ctx, shims.Serving(id))
+	groups := []string{"/docker/" + id, "/libpod_parent/libpod-" + id}
+	if parent != "" {
+		groups = append(groups, parent+"/"+id)
+	}
+	for _, path := range groups {
+		if group, e := cgroup.At(path); e == nil && group.Exists() {
+			err = errors.Join(err, group.Kill(ctx), group.Remove())
+		}
+	}
+	return err
 }
 
 // versionTimeout is for requesting the versions of an engine.

@@ -21,6 +21,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/environment/support/shims"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/procfile"
@@ -110,14 +111,14 @@ func TestCommandsDoNotPassTheShim(t *testing.T) {
 		if i.gvisor {
 			t.Skip("needs an agent without a sandbox: one in gVisor has no files of the host")
 		}
-		if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, viaEngine) {
+		if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, shims.ViaEngine) {
 			t.Fatal(notes)
 		}
 		shim := i.processes[1]
-		if err := unix.PidfdSendSignal(shim.fd, unix.SIGSTOP, nil, 0); err != nil {
+		if err := unix.PidfdSendSignal(shim.FD, unix.SIGSTOP, nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		defer unix.PidfdSendSignal(shim.fd, unix.SIGCONT, nil, 0)
+		defer unix.PidfdSendSignal(shim.FD, unix.SIGCONT, nil, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var out bytes.Buffer
@@ -218,7 +219,7 @@ func TestAStartThatFailsHalfwayLeavesNothing(t *testing.T) {
 		t.Errorf("left behind: %q", left)
 	}
 	for _, pid := range procfile.PIDs() {
-		if line := strings.Join(procfile.CommandLine(pid), " "); isHelper(pid) && strings.Contains(line, "tare-"+s.owner.ID()) {
+		if line := strings.Join(procfile.CommandLine(pid), " "); shims.IsHelper(pid) && strings.Contains(line, "tare-"+s.owner.ID()) {
 			t.Errorf("process %d still runs: %s", pid, line)
 		}
 	}
@@ -286,7 +287,7 @@ func TestANetworkOfContainersWithoutOne(t *testing.T) {
 func TestImagesAreRemovedByTheirDigest(t *testing.T) {
 	s := setUp(t, flavours[0])
 	const ours = "sha256:a-test's"
-	oci, err := mutate.Config(empty.Image, v1.Config{Labels: map[string]string{ImageLabel: ours}})
+	oci, err := mutate.Config(empty.Image, v1.Config{Labels: map[string]string{image.Label: ours}})
 	if err != nil {
 		t.Fatal(err)
 	}

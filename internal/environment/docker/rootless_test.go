@@ -11,6 +11,7 @@ import (
 	"tare/internal/agent"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/environment/support/shims"
 	"tare/internal/linux/cgroup"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
@@ -63,7 +64,7 @@ func rootless(t *testing.T, b brand, socket string) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { i.Stop(context.Background()) })
-		if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, viaEngine) {
+		if notes := strings.Join(i.Notes(), "\n"); strings.Contains(notes, shims.ViaEngine) {
 			t.Error(notes)
 		}
 		limits, err := environment.CheckLimits(t.Context(), i, l)
