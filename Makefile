@@ -158,6 +158,7 @@ setup-build setup-check setup-run setup-test setup-kubernetes setup-machine setu
 stop: ## Stop the engines, the cluster and the machine that an interrupted make left running
 	@$(as-root) scripts/start-dockerd.sh stop docker build/engines
 	@$(as-root) scripts/start-dockerd.sh stop podman build/engines
+	@$(as-root) scripts/start-dockerd.sh stop containerd build/engines
 	@$(as-root) scripts/start-cluster.sh down
 	@for folder in build/machine-*; do [ ! -e "$$folder/pid" ] || $(as-root) env SUITE="$${folder#*-}" scripts/test-machine.sh stop; done
 

@@ -25,6 +25,7 @@ import (
 	"tare/internal/run/doctor"
 
 	_ "tare/internal/environment/bubblewrap"
+	_ "tare/internal/environment/containerd"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"

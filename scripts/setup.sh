@@ -68,6 +68,7 @@ group() {
 		need rpm rpm "the tests of the packages of a release"
 		[ -x /usr/bin/qemu-aarch64-static ] || missing+=("qemu-user-static|the tests of the program for arm64")
 		need podman podman "environment podman"
+		need ctr containerd "environment containerd"
 		need crun crun "environment oci"
 		need slirp4netns slirp4netns "environment oci"
 		need rootlesskit rootlesskit "engines of an ordinary user's"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Starts the container engines that tare's Docker and Podman environments talk
-# to, where none answers yet, and ends exactly what it started.
+# Starts the container engines that tare's environments of Docker, Podman and
+# containerd talk to, where none answers yet, and ends exactly what it started.
 #
 #   start-dockerd.sh start docker FOLDER [RUNSC]
-#   start-dockerd.sh start podman FOLDER
-#   start-dockerd.sh stop  docker|podman FOLDER
+#   start-dockerd.sh start podman|containerd FOLDER
+#   start-dockerd.sh stop  docker|podman|containerd FOLDER
 #
 # FOLDER keeps the pid file, the log and (for Podman) the configuration. An
 # engine that answers already is left as it is: nothing is started, and stop
@@ -14,7 +14,7 @@ set -eu
 here=$(basename "$0")
 say() { echo "$here: $*"; }
 die() { echo "$here: $*" >&2; exit 1; }
-usage() { sed -n '5,7s/^# *//p' "$0" >&2; exit 2; }
+usage() { sed -n '6,8s/^# *//p' "$0" >&2; exit 2; }
 
 # wait_for SECONDS PID COMMAND... : until the command succeeds; fails at once
 # when the process is gone (PID 0: no process to watch).
@@ -136,6 +136,28 @@ start_podman() {
 	say "started: Podman on $podman_socket, pid $pid"
 }
 
+containerd_answers() { ctr version; }
+
+start_containerd() {
+	command -v containerd >/dev/null || die "no containerd command: apt-get install containerd"
+	if containerd_answers >/dev/null 2>&1; then
+		say "a containerd answers already"
+		return
+	fi
+	if [ -d /run/systemd/system ]; then
+		start_unit containerd containerd.service
+		wait_for 60 0 containerd_answers || die "the containerd service runs but does not answer: journalctl -u containerd"
+		say "started by systemd: containerd"
+		return
+	fi
+	mkdir -p "$folder"
+	# Nobody asks it for pods.
+	printf 'version = 2\ndisabled_plugins = ["io.containerd.grpc.v1.cri"]\n' >"$folder/containerd.toml"
+	launch containerd containerd --config "$folder/containerd.toml"
+	wait_for 60 "$pid" containerd_answers || give_up containerd 60
+	say "started: containerd, pid $pid"
+}
+
 [ $# -ge 3 ] || usage
 case $3 in
 /*) folder=$3 ;;
@@ -145,7 +167,9 @@ runsc=${4:-$(command -v runsc || true)}
 case "$1 $2" in
 "start docker") start_docker ;;
 "start podman") start_podman ;;
+"start containerd") start_containerd ;;
 "stop docker") end dockerd ;;
 "stop podman") end podman ;;
+"stop containerd") end containerd ;;
 *) usage ;;
 esac

@@ -12,6 +12,6 @@ rootless=(scripts/with-rootless.sh podman docker --)
 [ "$(id -u)" = 0 ] || rootless=()
 
 status=0
-scripts/with-memory.sh scripts/with-engines.sh docker podman -- "${rootless[@]}" scripts/gotestsum.sh test scripts/go-test.sh --phases "$@" || status=1
+scripts/with-memory.sh scripts/with-engines.sh docker podman containerd -- "${rootless[@]}" scripts/gotestsum.sh test scripts/go-test.sh --phases "$@" || status=1
 scripts/summary.sh test || status=1
 exit "$status"

@@ -3,7 +3,7 @@
 # and ends them again afterwards, however the command ended. One that answers
 # already is left alone, then and later.
 #
-#   with-engines.sh [docker] [podman] -- COMMAND...
+#   with-engines.sh [docker] [podman] [containerd] -- COMMAND...
 #
 # An engine that cannot be started costs its environments, not the command.
 # Several of these may run at once: the last one to end ends the engines.

@@ -21,6 +21,7 @@ import (
 	// The environments register themselves; help lists them.
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/cloudhypervisor"
+	_ "tare/internal/environment/containerd"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/firecracker"
 	_ "tare/internal/environment/gvisor"

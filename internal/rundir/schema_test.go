@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	_ "tare/internal/environment/containerd"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"

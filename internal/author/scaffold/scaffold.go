@@ -58,11 +58,12 @@ func (o *Options) Choose(from, available []string) {
 
 // about says what the environments of a kind are.
 var about = map[string]string{
-	"native": "as root of this machine, not isolated",
-	"docker": "containers of Docker",
-	"podman": "containers of Podman",
-	"gvisor": "the sandbox gVisor (runsc)",
-	"qemu":   "virtual machines under QEMU",
+	"native":     "as root of this machine, not isolated",
+	"docker":     "containers of Docker",
+	"podman":     "containers of Podman",
+	"containerd": "containers of containerd",
+	"gvisor":     "the sandbox gVisor (runsc)",
+	"qemu":       "virtual machines under QEMU",
 }
 
 // begin writes what comes before the workloads.

@@ -46,16 +46,21 @@ type instanceFiles struct {
 
 // makeFiles makes the files in an instance's directory.
 func (e *environ) makeFiles(ctx context.Context, r environment.Request, directory string) (*instanceFiles, error) {
-	image, err := r.Image.Directory(ctx)
-	if err != nil {
-		return nil, err
-	}
 	s := &instanceFiles{root: filepath.Join(directory, "root"), data: filepath.Join(directory, "data"), given: r.Mounts}
-	if err := e.makeRoot(s, image, r.Owner.Home(), directory); err != nil {
-		return nil, fmt.Errorf("making the root: %w", err)
+	if e.manager != nil {
+		s.root = "rootfs" // in the manager's bundle
+	} else {
+		image, err := r.Image.Directory(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.makeRoot(s, image, r.Owner.Home(), directory); err != nil {
+			return nil, fmt.Errorf("making the root: %w", err)
+		}
 	}
 	// Writable by all: servers run as other users.
-	if err = os.Mkdir(s.data, 0o755); err == nil {
+	err := os.Mkdir(s.data, 0o755)
+	if err == nil {
 		err = os.Chmod(s.data, 0o777)
 	}
 	if err == nil && blockdevice.Named(e.options.Data) {

@@ -27,9 +27,10 @@ type instance struct {
 	directory string // the bundle
 	group     *cgroup.Group
 	pausing   sync.Mutex
-	paused    bool // by runsc
+	paused    bool // by its runtime
 	network   *attachment
-	runtime   *process   // or the shim in its place: it exits with the instance
+	runtime   *process   // or the shim in its place: it exits with the instance; nil with a manager
+	container Container  // of a manager; nil without one
 	helpers   []*process // a logger, a user-mode network
 	pid       int        // of the first process inside, in the host's PID namespace
 	cleanups  []func() error
@@ -48,7 +49,10 @@ func (i *instance) Footprint() usage.Footprint {
 	}
 	if i.environ.options.gvisor() {
 		footprint.Roles = GvisorRoles
-	} else {
+	}
+	if i.container != nil {
+		footprint.Processes = append(footprint.Processes, i.container.Helpers()...)
+	} else if !i.environ.options.gvisor() {
 		footprint.Processes = append(footprint.Processes, usage.Process{PID: i.runtime.Pid, Role: i.runtime.role})
 	}
 	if i.network.inside {
@@ -122,7 +126,7 @@ func (i *instance) Stop(ctx context.Context) error {
 	}
 	i.Client.Close()
 	select {
-	case <-i.runtime.ended:
+	case <-i.ended():
 		i.NoteExit(time.Now())
 	case <-bound.Done():
 	}
@@ -133,12 +137,27 @@ func (i *instance) Stop(ctx context.Context) error {
 	return nil
 }
 
+// ended is closed when the runtime, or the first process of a manager's container, has exited.
+func (i *instance) ended() <-chan struct{} {
+	if i.container != nil {
+		return i.container.Ended()
+	}
+	return i.runtime.ended
+}
+
 // remove removes all that Start made, whatever state the instance is in. Mounts end
 // with the last process of their namespace.
 func (i *instance) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, environment.ContainerStop.Kill)
 	defer cancel()
 	var problems []error
+	if i.container != nil {
+		err := i.container.Remove(ctx)
+		if err == nil {
+			i.NoteExit(time.Now())
+		}
+		problems = append(problems, err)
+	}
 	if i.runtime != nil {
 		i.forceRuntime(ctx)
 		i.runtime.Kill() // it may not have joined the group yet
@@ -192,8 +211,11 @@ func (i *instance) forceRuntime(ctx context.Context) {
 	_ = c.Run()
 }
 
-// firstProcess reads the pid file of the runtime; 0 if there is none.
+// firstProcess is what the manager says, or the pid file of the runtime; 0 if there is none.
 func (i *instance) firstProcess() int {
+	if i.container != nil {
+		return i.container.First().PID
+	}
 	text, err := os.ReadFile(i.directory + "/pid")
 	if err != nil {
 		return 0

@@ -38,7 +38,7 @@ var observedPaths = []string{status, mountinfo, uidMap, netDev, hostname, bootID
 // observe compares the isolation inside with the options and notes the differences.
 func (i *instance) observe(ctx context.Context, l environment.Limits) error {
 	i.pid = i.firstProcess()
-	if i.environ.runtime.hiddenHierarchy() != "" && i.pid > 0 {
+	if i.runtime != nil && i.environ.runtime.hiddenHierarchy() != "" && i.pid > 0 {
 		// The runtime could not add it to the hierarchy that was hidden from it.
 		if err := i.group.Add(i.pid); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (i *instance) hostView() View {
 	v := View{}
 	for _, path := range observedPaths {
 		at := path
-		if path == ns+"mnt" {
+		if path == ns+"mnt" && i.runtime != nil {
 			at = fmt.Sprintf("/proc/%d/ns/mnt", i.runtime.Pid)
 		}
 		if target, err := os.Readlink(at); err == nil {

@@ -39,6 +39,7 @@ func init() {
 type environ struct {
 	options Options
 	runtime program
+	manager Manager  // makes the containers in place of the runtime's command; nil for none
 	held    []string // capabilities of this process
 	agent   func(home string) (string, error)
 	points  func(home string) (string, error)
@@ -56,6 +57,15 @@ func New(o Options) (environment.Environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the OCI runtime: %w; %s", err, install(&o))
 	}
+	e, err := newEnviron(o, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.runtime = program{path: path, options: &e.options}
+	return e, nil
+}
+
+func newEnviron(o Options, m Manager) (*environ, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return nil, fmt.Errorf("reading the capabilities of this process: %w", err)
@@ -64,18 +74,19 @@ func New(o Options) (environment.Environment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the capabilities of this process: %w", err)
 	}
-	e := &environ{options: o, held: held,
+	return &environ{options: o, manager: m, held: held,
 		agent:  cleanup.OncePerKey(func(home string) (string, error) { return agent.WriteBinary(filepath.Join(home, "agent")) }),
-		points: cleanup.OncePerKey(makePoints)}
-	e.runtime = program{path: path, options: &e.options}
-	return e, nil
+		points: cleanup.OncePerKey(makePoints)}, nil
 }
 
 // Label is empty: its results need no caution.
 func (e *environ) Label() string { return "" }
 
-// Versions names the runtime.
+// Versions names the runtime, or what the manager names.
 func (e *environ) Versions(ctx context.Context) map[string]string {
+	if e.manager != nil {
+		return e.manager.Versions(ctx)
+	}
 	versions := map[string]string{filepath.Base(e.runtime.path): Version(ctx, e.runtime.path)}
 	if e.options.Network == "user" {
 		versions[slirp] = Version(ctx, slirp)
@@ -83,8 +94,11 @@ func (e *environ) Versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// Prepare unpacks the image.
-func (e *environ) Prepare(ctx context.Context, img *image.Image, _ func(string)) error {
+// Prepare unpacks the image, or hands it to the manager.
+func (e *environ) Prepare(ctx context.Context, img *image.Image, progress func(string)) error {
+	if e.manager != nil {
+		return e.manager.Prepare(ctx, img, progress)
+	}
 	_, err := img.Directory(ctx)
 	return err
 }

@@ -1,17 +1,22 @@
 package oci
 
 import (
+	"context"
+
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
 	"tare/internal/linux/fsinfo"
 )
 
 // paths are what the options come to.
-func (e *environ) paths(at *attachment, s *instanceFiles) environment.Paths {
+func (e *environ) paths(ctx context.Context, at *attachment, s *instanceFiles) environment.Paths {
 	p := environment.Paths{Network: at.path, RootOn: fsinfo.Of(s.root), DataOn: fsinfo.Of(s.data)}
 	switch e.options.Root {
 	case "overlay":
 		p.Root = "overlay"
+		if e.manager != nil {
+			p.Root, p.RootOn = e.manager.Roots(ctx)
+		}
 	case "folder":
 		p.Root = "directory, the image's programs mounted from the image"
 	case "bind":
@@ -33,14 +38,18 @@ func (e *environ) paths(at *attachment, s *instanceFiles) environment.Paths {
 	if e.options.Data == "bind" || blockdevice.Named(e.options.Data) {
 		p.Data = "gVisor's gofer, " + p.Data
 	}
-	if e.options.Root != "overlay" || !e.options.Gvisor.Overlay {
+	if e.manager == nil && (e.options.Root != "overlay" || !e.options.Gvisor.Overlay) {
 		p.Root = "gVisor's gofer, " + p.Root
 		if e.options.Data == "overlay" {
 			p.Data = p.Root
 		}
 		return p
 	}
-	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's directory", fsinfo.Of(s.data)
+	if e.manager != nil {
+		p.Root = "gVisor's overlay above " + p.Root
+	} else {
+		p.Root, p.RootOn = "gVisor's overlay in a file, above the image's directory", fsinfo.Of(s.data)
+	}
 	if e.options.Data == "overlay" {
 		p.Data, p.DataOn = p.Root, p.RootOn
 	}

@@ -22,6 +22,9 @@ import (
 var InstallRunsc = environment.Fix{Code: environment.FixScript, Program: "runsc", Script: "scripts/install-runsc.sh", Arguments: "/usr/local/bin",
 	Text: "install a current runsc as https://gvisor.dev/docs/user_guide/install/ says; with tare's sources: scripts/install-runsc.sh /usr/local/bin"}
 
+// InstallRuntime is how to install the runtime of a name.
+func InstallRuntime(name string) environment.Fix { return install(&Options{Runtime: name}) }
+
 // install is how to install a runtime.
 func install(o *Options) environment.Fix {
 	switch o.family() {
@@ -47,6 +50,11 @@ func Requirements(o *Options) []environment.Requirement {
 		environment.Root("root, to run an OCI runtime", environment.AsRoot("")),
 		{What: "the OCI runtime " + o.Runtime, Check: func(ctx context.Context) environment.Finding { return checkRuntime(ctx, o) }},
 	}
+	return append(list, ManagedRequirements(o)...)
+}
+
+// ManagedRequirements are those of the options besides root and the runtime's program.
+func ManagedRequirements(o *Options) (list []environment.Requirement) {
 	if o.Namespaces.Time {
 		list = append(list, environment.Requirement{
 			What:  "time namespaces in " + o.Runtime,

@@ -10,10 +10,13 @@ import (
 	"slices"
 	"time"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
+
 	"tare/internal/agent"
 	"tare/internal/environment"
 	"tare/internal/environment/support/childprocess"
 	"tare/internal/environment/support/console"
+	"tare/internal/environment/support/shims"
 	"tare/internal/linux/cgroup"
 )
 
@@ -27,7 +30,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	}
 	tail := console.New(r.Console)
 	i := &instance{environ: e, id: "tare-" + r.Owner.ID() + "-" + r.Name}
-	i.More.Facts, i.More.Unlimited = e.options.facts(), !e.options.Limits
+	i.More.Facts, i.More.Unlimited = e.facts(ctx), !e.options.Limits
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("starting %s: %w%s", r.Name, err, tail.LastLines())
@@ -60,10 +63,14 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	// Processes outside of the cgroup (runtime or shim, logger, user-mode network) have
 	// nothing to do while it is frozen.
 	i.More.Freezer = i.group.Freezer(true)
-	if i.pauses() {
+	switch {
+	case e.manager != nil && e.options.gvisor():
+		i.More.Freezer = taskPauser{i}
+	case i.pauses():
 		i.More.Freezer = pauser{i}
 	}
-	if err := i.writeBundle(r, program, files); err != nil {
+	described, err := i.describe(r, program, files)
+	if err != nil {
 		return nil, err
 	}
 	if network.user {
@@ -75,7 +82,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 			return nil, err
 		}
 	}
-	stream, err := i.run(program, files, r.Owner.Adopt, tail)
+	stream, err := i.run(ctx, r, described, program, files, tail)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +96,15 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 		{Name: "engine", Duration: ready.Sub(prepared) - agentTime},
 		{Name: "agent", Duration: agentTime},
 	}
-	i.Route = e.paths(network, files)
+	i.Route = e.paths(ctx, network, files)
 	i.Findings = i.group.Cautions(limits)
+	if i.container != nil && !e.options.gvisor() {
+		notes, err := shims.Shorten(ctx, i.Client, i.container.First())
+		if err != nil {
+			return nil, errors.Join(err, i.Client.Close())
+		}
+		i.Findings = append(i.Findings, notes...)
+	}
 	if err := i.observe(ctx, r.Limits); err != nil {
 		return nil, errors.Join(err, i.Client.Close())
 	}
@@ -108,31 +122,48 @@ func (e *environ) limits(r environment.Request, directory string) (cgroup.Limits
 	if e.options.Data == "tmpfs" {
 		return r.Limits.Group(environment.Memory)
 	}
+	if e.manager != nil && e.options.Data == "overlay" {
+		directory = e.manager.Directory()
+	}
 	return r.Limits.Group(directory)
 }
 
-// writeBundle writes the configuration for the runtime into the instance's
-// directory.
-func (i *instance) writeBundle(r environment.Request, program string, files *instanceFiles) error {
+// describe makes the configuration of the container.
+func (i *instance) describe(r environment.Request, program string, files *instanceFiles) (*specs.Spec, error) {
 	o := &i.environ.options
 	p := bundleInput{name: r.Name[:min(len(r.Name), 63)], root: files.root, binds: files.binds, given: files.given, agent: program, data: files.data,
 		env: r.Image.Env, space: i.network.space, held: i.environ.held, kernel: filter(o.Seccomp)}
-	if !o.gvisor() {
+	if !o.gvisor() || i.environ.manager != nil {
 		p.group = i.group.Path()
 	}
 	s, err := spec(o, p)
-	if err != nil {
-		return err
+	if err == nil && i.environ.manager != nil {
+		manage(o, s)
 	}
-	return write(i.directory, s)
+	return s, err
 }
 
 // ErrOverlayIO refuses a limit of disk I/O on an overlay that gVisor keeps in memory.
 var ErrOverlayIO = errors.New("limits: io: with data: overlay gVisor keeps /data in its own memory and writes nothing to the disk on a sync, so the limit would have no effect; use data: bind")
 
-// run starts the runtime and returns the agent's stream. gVisor joins the cgroup
-// itself; other runtimes put the container into it.
-func (i *instance) run(program string, s *instanceFiles, adopt adopter, to io.Writer) (io.ReadWriteCloser, error) {
+// run starts the container and returns the agent's stream.
+func (i *instance) run(ctx context.Context, r environment.Request, s *specs.Spec, program string, files *instanceFiles, to io.Writer) (_ io.ReadWriteCloser, err error) {
+	m := i.environ.manager
+	if m == nil {
+		if err := write(i.directory, s); err != nil {
+			return nil, err
+		}
+		return i.runCommand(program, files, r.Owner.Adopt, to)
+	}
+	if i.container, err = m.Run(ctx, Bundle{ID: i.id, Directory: i.directory, Owner: r.Owner, Image: r.Image, Spec: s, Console: to}); err != nil {
+		return nil, err
+	}
+	return i.container, nil
+}
+
+// runCommand starts the runtime. gVisor joins the cgroup itself; other runtimes put the
+// container into it.
+func (i *instance) runCommand(program string, s *instanceFiles, adopt adopter, to io.Writer) (io.ReadWriteCloser, error) {
 	e := i.environ
 	// Not exec.Cmd's pipes: they are closed when the runtime exits, while the agent's
 	// last frames can still be in them.

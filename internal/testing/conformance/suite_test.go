@@ -29,6 +29,7 @@ import (
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/cloudhypervisor"
+	_ "tare/internal/environment/containerd"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/firecracker"
 	_ "tare/internal/environment/gvisor"
@@ -49,6 +50,9 @@ var providers = []provider{
 	{"docker host network", "docker", `{"network": "host", "seccomp": "unconfined", "data": "volume"}`, nil},
 	{"docker log", "docker", `{"network": "none", "log": "json-file", "data": "overlay"}`, nil},
 	{"podman", "podman", `{}`, nil},
+	{"containerd", "containerd", `{}`, nil},
+	{"containerd host network", "containerd", `{"network": "host", "seccomp": "unconfined", "data": "overlay"}`, nil},
+	{"containerd gvisor", "containerd", `{"runtime": "io.containerd.runsc.v1"}`, nil},
 	{"gvisor under docker", "gvisor", `{"engine": "docker"}`, nil},
 	{"gvisor direct", "gvisor", `{"engine": "direct"}`, nil},
 	{"gvisor direct ptrace", "gvisor", `{"engine": "direct", "platform": "ptrace", "network": "host", "data": "overlay"}`, nil},

@@ -14,6 +14,7 @@ import (
 	"tare/internal/testing/testenv"
 
 	// The environments whose leftovers are looked for.
+	_ "tare/internal/environment/containerd"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"

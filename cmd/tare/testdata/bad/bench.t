@@ -10,10 +10,10 @@ Command lines of tare bench.
   tare: the command to measure is missing: write it after --; usage: tare bench [flags] -- CMD ARGS...
   [2]
   $ tare bench --image x --env martian -- true
-  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare bench --image x --env native,martian -- true
-  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare bench --env "" -- true
   tare: --env is empty: give it a value, or leave it out
@@ -43,7 +43,7 @@ Command lines of tare bench.
   tare: environment docker-network-host-network-none: "network" is set twice
   [2]
   $ tare bench --image x --env +network=host -- true
-  tare: environment network-host: unknown kind of environment ""; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment network-host: unknown kind of environment ""; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare bench --image x --env vm+memory=lots -- true
   tare: environment vm-memory-lots: "lots" is not a size: write a number with B, kB, KiB, MB, MiB, GB, GiB, TB or TiB, such as 512MiB

@@ -18,10 +18,10 @@ tare explain
   tare: use: workload pack missing.yaml: no such file or directory
   [2]
   $ tare explain nginx --to dockr
-  tare: environment dockr: unknown kind of environment "dockr"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere)
+  tare: environment dockr: unknown kind of environment "dockr"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere)
   [2]
   $ tare explain nginx --from nativ --to docker
-  tare: environment nativ: unknown kind of environment "nativ"; did you mean "native"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere)
+  tare: environment nativ: unknown kind of environment "nativ"; did you mean "native"? (known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere)
   [2]
   $ tare explain nginx --to native
   tare: --from and --to are both native: there is nothing to compare
@@ -30,7 +30,7 @@ tare explain
   tare: docker does not work on this machine: needs a Docker daemon that answers at unix:///nowhere/docker.sock: there is no socket /nowhere/docker.sock
   [2]
   $ tare explain nginx --to docker --via dockr
-  tare: environment dockr: unknown kind of environment "dockr"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere)
+  tare: environment dockr: unknown kind of environment "dockr"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere)
   [2]
   $ tare explain nginx --to docker --via native
   tare: --via native: the ladder has this environment already
@@ -150,7 +150,7 @@ tare selftest
   tare: `tare selftest` takes no argument, but got "native"; see `tare selftest --help`
   [2]
   $ tare selftest --environment layerd
-  tare: --environment layerd: environment baseline: unknown kind of environment "layerd"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: --environment layerd: environment baseline: unknown kind of environment "layerd"; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare selftest --environment ""
   tare: --environment is empty: give it a value, or leave it out

@@ -114,5 +114,5 @@ Environments
   tare: environment native: "native" is set twice
   [2]
   $ tare init --env martian --out x.yaml here/compose.yaml
-  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]

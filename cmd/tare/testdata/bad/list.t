@@ -100,7 +100,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: workload pack ./missing.yaml: no such file or directory
   [2]
   $ tare workload check nginx --env marsian
-  tare: environment marsian: unknown kind of environment "marsian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment marsian: unknown kind of environment "marsian"; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare workload check nginx --env native+rootfs
   tare: --env native+rootfs: "rootfs" is not OPTION=VALUE

@@ -38,21 +38,21 @@ Keys and names
   $ sed 's/^  native: {}/  nativ: {}/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:2:11: baseline: unknown environment "native"; did you mean "nativ"? (known: nativ, docker)
-  bad.yaml:5:3: unknown kind of environment "nativ"; did you mean "native"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
+  bad.yaml:5:3: unknown kind of environment "nativ"; did you mean "native"? (known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/dokcer:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:3: unknown kind of environment "dokcer"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
+  tare: bad.yaml:6:3: unknown kind of environment "dokcer"; did you mean "docker"? (known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere); if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/"two words":/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:3: "two words" is not a valid name of an environment: use letters, digits and single dashes
-  bad.yaml:6:3: unknown kind of environment "two words"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
+  bad.yaml:6:3: unknown kind of environment "two words"; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/..:/' good.yaml >bad.yaml
   $ tare run bad.yaml
   tare: bad.yaml:6:3: ".." is not a valid name of an environment: use letters, digits and single dashes
-  bad.yaml:6:3: unknown kind of environment ".."; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
+  bad.yaml:6:3: unknown kind of environment ".."; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere; if the name is not the kind, add kind: below it
   [2]
   $ sed 's/docker:/native:/' good.yaml >bad.yaml
   $ tare run bad.yaml

@@ -31,7 +31,7 @@ The image
 Environments
 
   $ tare try --env martian tar:no.tar
-  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
+  tare: environment martian: unknown kind of environment "martian"; known: bubblewrap, cloud-hypervisor, containerd, docker, firecracker, gvisor, kubernetes, machine, native, oci, podman, qemu, virtualbox, vsphere
   [2]
   $ tare try --env "" tar:no.tar
   tare: --env is empty: give it a value, or leave it out

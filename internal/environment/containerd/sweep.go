@@ -1,0 +1,72 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/containerd/containerd/v2/core/leases"
+
+	"tare/internal/environment/support/shims"
+	"tare/internal/host/cleanup"
+)
+
+// sweep removes the containers and leases of dead owners from the containerd at its usual
+// place and from those that the owners noted down.
+func sweep(ctx context.Context, home string, dead func(ownerID string) bool) (removed []string, err error) {
+	addresses := []string{Address()}
+	noted, _ := filepath.Glob(filepath.Join(home, "work", "*", "*", addressFile))
+	for _, file := range noted {
+		if address, err := os.ReadFile(file); err == nil {
+			addresses = append(addresses, string(address))
+		}
+	}
+	for _, address := range unique(addresses...) {
+		lines, failed := sweepAt(ctx, &manager{options: Options{Address: address}}, home, dead)
+		removed, err = append(removed, lines...), errors.Join(err, failed)
+	}
+	return removed, err
+}
+
+// sweepAt sweeps one containerd. One that does not answer holds nothing that could be removed.
+func sweepAt(ctx context.Context, m *manager, home string, dead func(ownerID string) bool) (removed []string, err error) {
+	c, err := dial(ctx, m.options.Address)
+	if err != nil {
+		return nil, nil
+	}
+	defer c.Close()
+	left := func(labels map[string]string) bool {
+		id := labels[cleanup.Label]
+		return id != "" && labels[cleanup.HomeLabel] == home && dead(id)
+	}
+	done := func(what string, failed error) {
+		if failed != nil {
+			err = errors.Join(err, failed)
+			return
+		}
+		removed = append(removed, what+" of containerd")
+	}
+	containers, err := c.Containers(ctx)
+	if err != nil {
+		return nil, m.explain("listing the containers of "+home, err)
+	}
+	for _, found := range containers {
+		if labels, failed := found.Labels(ctx); failed == nil && left(labels) {
+			failed := remove(ctx, m, found)
+			done("container "+found.ID(), errors.Join(failed, shims.EndAll(ctx, shims.Serving(found.ID()))))
+		}
+	}
+	list, failed := c.LeasesService().List(ctx)
+	if failed != nil {
+		err = errors.Join(err, m.explain("listing the leases of "+home, failed))
+	}
+	for _, found := range list {
+		if left(found.Labels) {
+			failed := c.LeasesService().Delete(ctx, found, leases.SynchronousDelete)
+			done(fmt.Sprintf("lease %s", found.ID), m.explain("removing the lease "+found.ID, absent(failed)))
+		}
+	}
+	return removed, err
+}
