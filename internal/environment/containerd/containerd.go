@@ -79,7 +79,7 @@ func (o *Options) needs() (environment.Needs, error) {
 		n.Programs = append(n.Programs, program)
 	}
 	if o.Runtime != runcShim {
-		for _, name := range []string{shim(o.Runtime), o.program()} {
+		for _, name := range []string{oci.Shim(o.Runtime), o.program()} {
 			program, err := environment.CopyProgram(name)
 			if err != nil {
 				return n, fmt.Errorf("the program %s of the runtime %s, to copy into the machine: %w", name, o.Runtime, err)

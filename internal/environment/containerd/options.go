@@ -40,7 +40,7 @@ func (o *Options) Validate() error {
 	if !filepath.IsAbs(o.Address) {
 		return strictyaml.AtKey("address", "%q is not the path of a socket on this machine, such as /run/containerd/containerd.sock", o.Address)
 	}
-	if name := strings.Split(o.Runtime, "."); len(name) < 2 || strings.ContainsAny(o.Runtime, "/ \t\n") || shim(o.Runtime) == "" {
+	if oci.Shim(o.Runtime) == "" {
 		return strictyaml.AtKey("runtime", "%q is not the name of a runtime of containerd: write one such as %s or io.containerd.runsc.v1; the program that runc's shim executes is the option binary", o.Runtime, runcShim)
 	}
 	if o.Binary != "" && o.Runtime != runcShim {
@@ -66,16 +66,6 @@ func (o *Options) family() string {
 // program is the OCI runtime's.
 func (o *Options) program() string { return cmp.Or(o.Binary, o.family()) }
 
-// shim is the program that containerd executes for a runtime, by its rule for names; "" for
-// a name that it does not apply to.
-func shim(runtime string) string {
-	parts := strings.Split(runtime, ".")
-	if len(parts) < 2 || parts[len(parts)-1] == "" || parts[len(parts)-2] == "" {
-		return ""
-	}
-	return "containerd-shim-" + parts[len(parts)-2] + "-" + parts[len(parts)-1]
-}
-
 // container are the same options for the kind oci.
 func (o *Options) container() oci.Options {
 	c := oci.Default()
@@ -94,7 +84,7 @@ func (o *Options) requirements() []environment.Requirement {
 	list := []environment.Requirement{
 		environment.Root("root, to make containers of containerd with cgroups and networks of tare", environment.AsRoot("")),
 		{What: "containerd that answers at " + o.Address, Check: o.answers},
-		environment.Program("the shim of "+o.Runtime, shim(o.Runtime), installShim(o.family())),
+		environment.Program("the shim of "+o.Runtime, oci.Shim(o.Runtime), installShim(o.family())),
 	}
 	if o.family() != "kata" {
 		list = append(list, environment.Program("the OCI runtime "+o.program(), o.program(), oci.InstallRuntime(o.program())))

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/environment"
+	"tare/internal/environment/oci"
 )
 
 func defaults(t *testing.T) (environment.Registration, *Options) {
@@ -55,7 +56,7 @@ func TestTheShimHasTheNameThatContainerdLooksFor(t *testing.T) {
 	for runtime, want := range map[string]string{
 		"io.containerd.runc.v2": "containerd-shim-runc-v2", "io.containerd.runsc.v1": "containerd-shim-runsc-v1", "io.containerd.kata-qemu.v2": "containerd-shim-kata-qemu-v2",
 	} {
-		if got := shim(runtime); got != want {
+		if got := oci.Shim(runtime); got != want {
 			t.Errorf("%s is served by %q, want %q", runtime, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/moby/moby/api/types/system"
@@ -137,6 +138,9 @@ func (b brand) knows(ctx context.Context, host, runtime string) environment.Find
 
 func (b brand) findRuntime(info system.Info, runtime string) environment.Finding {
 	found, ok := info.Runtimes[runtime]
+	if program := oci.Shim(runtime); !ok && program != "" && b.name == theDocker.name {
+		return findShim(info, runtime, program)
+	}
 	if !ok {
 		return missing(b.addRuntime(runtime), "the %s has no runtime %s, only %s", b.name, runtime, strings.Join(runtimes(info), ", "))
 	}
@@ -151,6 +155,18 @@ func (b brand) findRuntime(info system.Info, runtime string) environment.Finding
 		}
 	}
 	return environment.Finding{State: environment.Usable}
+}
+
+// findShim looks for a shim, which Docker needs no configuration for.
+func findShim(info system.Info, runtime, program string) environment.Finding {
+	const since = 23
+	if major, err := strconv.Atoi(strings.Split(info.ServerVersion, ".")[0]); err == nil && major < since {
+		return missing(environment.Advice(fmt.Sprintf("use Docker %d.0 or newer", since)), "Docker %s does not start the shim %s by its name %s", info.ServerVersion, program, runtime)
+	}
+	if !installed(program) {
+		return missing(environment.Advice("install "+program+" in a directory of dockerd's PATH, such as /usr/local/bin"), "the runtime %s is the program %s, which is not installed", runtime, program)
+	}
+	return environment.Works("")
 }
 
 // addRuntime is how to add a runtime to an engine.
@@ -196,6 +212,9 @@ func (b brand) runtime(ctx context.Context, socket, name string) (program string
 	}
 	name = cmp.Or(name, info.DefaultRuntime)
 	found, known := info.Runtimes[name]
+	if program := oci.Shim(name); !known && program != "" {
+		return "", nil, fmt.Errorf("the runtime %s is the shim %s, which runs a container under containerd alone", name, program)
+	}
 	if !known {
 		return "", nil, fmt.Errorf("the %s at %s has no runtime %q, only %s", b.name, socket, name, strings.Join(runtimes(info), ", "))
 	}

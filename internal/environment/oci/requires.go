@@ -40,6 +40,17 @@ func install(o *Options) environment.Fix {
 	return environment.Install("runc")
 }
 
+// Shim is the program that containerd, and so Docker, executes for a runtime with a name such
+// as io.containerd.kata.v2; "" for a name of another form (BinaryName of containerd's
+// pkg/shim).
+func Shim(runtime string) string {
+	parts := strings.Split(runtime, ".")
+	if len(parts) < 2 || slices.Contains(parts[len(parts)-2:], "") || strings.ContainsAny(runtime, "/ \t\n") {
+		return ""
+	}
+	return "containerd-shim-" + strings.Join(parts[len(parts)-2:], "-")
+}
+
 func missing(fix environment.Fix, reason string, args ...any) environment.Finding {
 	return environment.Lacks(fmt.Sprintf(reason, args...), fix)
 }
