@@ -50,6 +50,8 @@ func (r *reading) process() {
 	says("cpu.allowed", "Cpus_allowed_list", field("Cpus_allowed_list"))
 	says("seccomp.mode", "Seccomp", map[string]string{"0": "off", "1": "strict", "2": "filter"}[field("Seccomp")])
 	says("seccomp.filters", "Seccomp_filters", field("Seccomp_filters"))
+	says("speculation.store_bypass", "Speculation_Store_Bypass", field("Speculation_Store_Bypass"))
+	says("speculation.indirect_branch", "SpeculationIndirectBranch", field("SpeculationIndirectBranch"))
 	says("no_new_privileges", "NoNewPrivs", map[string]string{"0": "off", "1": "on"}[field("NoNewPrivs")])
 	says("capabilities.effective", "CapEff", r.capabilities(field("CapEff")))
 	says("capabilities.bounding", "CapBnd", r.capabilities(field("CapBnd")))

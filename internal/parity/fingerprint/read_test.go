@@ -18,7 +18,7 @@ func container() (Subject, *observe.Answer, Outside) {
 	server := observe.Process{
 		Texts: map[string]string{
 			"exe": "/usr/bin/redis-check-rdb", "cmdline": "redis-server 172.17.0.2:6379\x00", "environ": "\x00\x00\x00",
-			"status":  "Name:\tredis-server\nUid:\t999\t999\t999\t999\nGid:\t999\t999\t999\t999\nCapEff:\t0000000000000000\nCapBnd:\t00000000a80425fb\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\nCpus_allowed_list:\t0-1\n",
+			"status":  "Name:\tredis-server\nUid:\t999\t999\t999\t999\nGid:\t999\t999\t999\t999\nCapEff:\t0000000000000000\nCapBnd:\t00000000a80425fb\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\nSpeculation_Store_Bypass:\tthread force mitigated\nSpeculationIndirectBranch:\tconditional force disabled\nCpus_allowed_list:\t0-1\n",
 			"stat":    "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 -5 1 0 100 1 1 1 1 1 1 1 1 1 0 0 0 0 0 0 17 0 0 0 0",
 			"limits":  "Limit                     Soft Limit           Hard Limit           Units     \nMax open files            1048576              unlimited            files     \n",
 			"uid_map": "         0     100000      65536\n", "attr/current": "docker-default (enforce)\n", "ns/pid": "pid:[5]", "ns/net": "net:[1]", "oom_score_adj": "0\n",
@@ -83,6 +83,7 @@ func TestObservationsOfAContainerBecomeFacts(t *testing.T) {
 		"cpu.mitigation[meltdown]": "Not affected", "cpu.governor": "powersave", "memory.total": "16777216000", "memory.swap": "0", "memory.thp": "madvise",
 		"limit.cpu": "0.5", "sysctl[net.core.somaxconn]": "4096", "sysctl[net.core.busy_poll]": "0",
 		"process.user": "999:999", "process.priority": "-5", "process.policy": "other", "cpu.allowed": "0-1", "seccomp.mode": "filter", "no_new_privileges": "off",
+		"speculation.store_bypass": "thread force mitigated", "speculation.indirect_branch": "conditional force disabled",
 		"capabilities.effective": parity.None, "ulimit[nofile].soft": "1048576", "ulimit[nofile].hard": "unlimited",
 		"capabilities.bounding": "audit_write,chown,dac_override,fowner,fsetid,kill,mknod,net_bind_service,net_raw,setfcap,setgid,setpcap,setuid,sys_chroot",
 		"lsm":                   "lockdown,capability,apparmor", "lsm.profile": "docker-default (enforce)", "user.map": "0 100000 65536",
