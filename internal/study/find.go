@@ -110,8 +110,10 @@ func (f *Find) add(b capacity.Bound, pack *workload.Pack) error {
 		}
 	case b.Name == "errors" && l.Errors != "":
 		m = &workload.Metric{Name: l.Errors, Unit: "1", Better: "lower"}
+	case b.Name == capacity.CPU && m == nil:
+		m = &workload.Metric{Name: capacity.CPU, Unit: "%"}
 	case m == nil || !m.FromOutput():
-		known := []string{"p50", "p99", "p99.9"}
+		known := []string{"p50", "p99", "p99.9", capacity.CPU}
 		if l.Errors != "" {
 			known = append(known, "errors")
 		}
@@ -128,7 +130,9 @@ func (f *Find) add(b capacity.Bound, pack *workload.Pack) error {
 		return err
 	}
 	f.Criteria.Terms = append(f.Criteria.Terms, term)
-	f.measure(*m)
+	if m.Name != capacity.CPU { // the driver does not print it
+		f.measure(*m)
+	}
 	return nil
 }
 

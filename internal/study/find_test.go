@@ -11,12 +11,12 @@ import (
 )
 
 func TestASearchForTheCapacityIsInThePlan(t *testing.T) {
-	p, err := neighbourly(`{use: nginx-open, find: capacity, objective: "p99 <= 50ms, p99.9<=0.2s, errors <= 0.1%, throughput >= 10", rate: 2000, page: [1KiB, 64KiB]}`, "{}")
+	p, err := neighbourly(`{use: nginx-open, find: capacity, objective: "p99 <= 50ms, p99.9<=0.2s, errors <= 0.1%, throughput >= 10, cpu <= 120%", rate: 2000, page: [1KiB, 64KiB]}`, "{}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := p.Workloads[0]
-	if w.Find == nil || w.Find.Objective != "p99 <= 50ms, p99.9 <= 0.2s, errors <= 0.1%, throughput >= 10" || len(w.Levels) != 2 {
+	if w.Find == nil || w.Find.Objective != "p99 <= 50ms, p99.9 <= 0.2s, errors <= 0.1%, throughput >= 10, cpu <= 120%" || len(w.Levels) != 2 {
 		t.Fatalf("%+v at %+v", w.Find, w.Levels)
 	}
 	want := []capacity.Term{
@@ -24,6 +24,7 @@ func TestASearchForTheCapacityIsInThePlan(t *testing.T) {
 		{Text: "p99.9 <= 0.2s", Metric: "latency_p999", Limit: 200_000, Delay: "send_delay_p999"},
 		{Text: "errors <= 0.1%", Metric: "error_ratio", Limit: .001},
 		{Text: "throughput >= 10", Metric: "throughput", Limit: 10, AtLeast: true},
+		{Text: "cpu <= 120%", Metric: "cpu", Limit: 120},
 	}
 	if c := w.Find.Criteria; !slices.Equal(c.Terms, want) || c.Sent != "rate_achieved" || c.Growth != "service_growth" || c.Answered != "throughput" {
 		t.Errorf("the criteria are %+v", c)

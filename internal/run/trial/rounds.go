@@ -143,9 +143,12 @@ func (p *participant) sample(ctx context.Context, number, position int) error {
 	}
 	var probe *capacity.Probe
 	if p.search != nil {
-		if probe, err = p.judge(rate, f.outputs[0].Metrics, took.CPU); err != nil {
+		found, err := p.judge(rate, f.outputs[0].Metrics, took.CPU)
+		if err != nil {
 			return err
 		}
+		p.search.Add(found)
+		probe = &found
 	}
 	if !p.alternates() && len(s.Copies) == 1 {
 		p.record.Warn(addSeries(&p.trial, s.Copies[0])...)
@@ -154,17 +157,13 @@ func (p *participant) sample(ctx context.Context, number, position int) error {
 	return nil
 }
 
-// judge adds a sample to the search.
-func (p *participant) judge(rate float64, metrics map[string]float64, cpu usage.Figure) (*capacity.Probe, error) {
-	found, err := p.spec.workload.Find.Criteria.Judge(rate, metrics)
-	if err != nil {
-		return nil, err
-	}
+// judge says what a sample at a rate shows.
+func (p *participant) judge(rate float64, metrics map[string]float64, cpu usage.Figure) (capacity.Probe, error) {
+	perRequest := 0.
 	if requests := metrics[p.pack().Operations]; cpu.Missing == "" && requests > 0 {
-		found.CPU = cpu.Value / requests
+		perRequest = cpu.Value / requests
 	}
-	p.search.Add(found)
-	return &found, nil
+	return p.spec.workload.Find.Criteria.Judge(rate, metrics, perRequest)
 }
 
 // addRound adds a sample with the time that was stolen during it. In a trial of its own

@@ -73,20 +73,24 @@ func (p *participant) startSearch(ctx context.Context) error {
 			break
 		}
 	}
+	meters := newMeters(ctx, p) // its probes count for nothing else
+	defer meters.stop(ctx)
 	bracket := capacity.Bracket{From: from, Most: most}
 	rate, found := bracket.Next()
 	for ; !found; rate, found = bracket.Next() {
 		if err := p.session.SetRate(rate); err != nil {
 			return err
 		}
+		meters.begin()
 		s, err := p.session.Try(ctx)
+		took := meters.end(ctx)
 		if err != nil {
 			return fmt.Errorf("finding a first rate, with %.0f/s: %w", rate, err)
 		}
 		o, err := copyFigures(s.Copies[0], p.group.Starts[0])
 		var probe capacity.Probe
 		if err == nil {
-			probe, err = p.spec.workload.Find.Criteria.Judge(rate, o.Metrics)
+			probe, err = p.judge(rate, o.Metrics, took.CPU)
 		}
 		if err != nil {
 			return fmt.Errorf("finding a first rate: %w", err)

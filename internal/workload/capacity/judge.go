@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -19,6 +20,10 @@ type Term struct {
 	// where there is none.
 	Delay string `json:"delay,omitempty"`
 }
+
+// CPU is the bound on the CPU time that an environment uses while requests are sent, in
+// percent of one core.
+const CPU = "cpu"
 
 // Criteria say when a probe holds.
 type Criteria struct {
@@ -47,10 +52,14 @@ const (
 	mostFailures = .01
 )
 
-// Judge says what a probe at a rate shows: of the server only where the driver did its
-// part. An error says which value is missing.
-func (c Criteria) Judge(rate float64, values map[string]float64) (Probe, error) {
-	p := Probe{Rate: rate, Outcome: Held, Answered: values[c.Answered]}
+// Judge says what a probe at a rate shows, of which a request took so many seconds of CPU
+// time; 0 where that is unknown. It is of the server only where the driver did its part. An
+// error says which value is missing.
+func (c Criteria) Judge(rate float64, values map[string]float64, cpu float64) (Probe, error) {
+	p := Probe{Rate: rate, Outcome: Held, Answered: values[c.Answered], CPU: cpu}
+	if values = maps.Clone(values); cpu > 0 {
+		values[CPU] = 100 * cpu * values[c.Sent]
+	}
 	bounded := slices.ContainsFunc(c.Terms, func(t Term) bool { return t.Metric == parse.ErrorRatio })
 	if share := values[parse.ErrorRatio]; share == 1 || share > mostFailures && !bounded {
 		p.Outcome, p.Why = Failed, fmt.Sprintf("%.1f%% of the requests failed at %.0f/s", 100*share, rate)

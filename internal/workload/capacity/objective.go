@@ -86,6 +86,8 @@ func (b Bound) In(unit string) (value float64, err error) {
 	case m != nil && unit == "1":
 		value, err = strconv.ParseFloat(m[1], 64)
 		value /= 100
+	case m != nil && unit == "%":
+		value, err = strconv.ParseFloat(m[1], 64)
 	case m != nil:
 		return 0, fmt.Errorf("%s: a percentage is a share, and %s is in %s", b, b.Name, unit)
 	default:

@@ -72,17 +72,30 @@ func TestAProbeShowsServerOrDriver(t *testing.T) {
 		{900, 10, 1, 0, 0, Late, "it sent 900/s instead of 1000/s"},
 		{900, 80, 1, 0, .05, Late, "it sent 900/s"},
 	} {
-		p, err := c.Judge(1000, map[string]float64{"sent": one.sent, "latency": one.latency, "delay": one.delay, "errors": one.errors, "growth": one.growth, "answered": 990})
+		p, err := c.Judge(1000, map[string]float64{"sent": one.sent, "latency": one.latency, "delay": one.delay, "errors": one.errors, "growth": one.growth, "answered": 990}, 0)
 		if err != nil || p.Outcome != one.outcome || !strings.Contains(p.Why, one.why) || p.Rate != 1000 || p.Answered != 990 {
 			t.Errorf("%+v: %+v, %v", one, p, err)
 		}
 	}
 	least := Criteria{Sent: "sent", Terms: []Term{{Text: "hits >= 90%", Metric: "hits", AtLeast: true, Limit: .9}}}
-	if p, err := least.Judge(10, map[string]float64{"sent": 10, "hits": .8}); err != nil || p.Outcome != Failed {
+	if p, err := least.Judge(10, map[string]float64{"sent": 10, "hits": .8}, 0); err != nil || p.Outcome != Failed {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := least.Judge(10, map[string]float64{"sent": 10}); err == nil || !strings.Contains(err.Error(), "has no hits") {
+	if _, err := least.Judge(10, map[string]float64{"sent": 10}, 0); err == nil || !strings.Contains(err.Error(), "has no hits") {
 		t.Errorf("without a value: %v", err)
+	}
+}
+
+// A tenth of a millisecond a request is 80% of a core at 8000/s, whatever else a sample took.
+func TestABoundOnTheCPUIsOfTheTimeThatRequestsAreSent(t *testing.T) {
+	c := Criteria{Sent: "sent", Terms: []Term{{Text: "cpu <= 80%", Metric: CPU, Limit: 80}}}
+	for sent, want := range map[float64]Outcome{7990: Held, 8010: Failed} {
+		if p, err := c.Judge(sent, map[string]float64{"sent": sent}, .0001); err != nil || p.Outcome != want || p.CPU != .0001 {
+			t.Errorf("%g/s: %+v, %v", sent, p, err)
+		}
+	}
+	if _, err := c.Judge(8000, map[string]float64{"sent": 8000}, 0); err == nil || !strings.Contains(err.Error(), "the probe at 8000/s has no cpu") {
+		t.Errorf("without the CPU time: %v", err)
 	}
 }
 
@@ -102,13 +115,13 @@ func TestAProbeWhoseRequestsFailDoesNotHold(t *testing.T) {
 		{[]Term{latency, errors}, .3, Failed},
 	} {
 		c := Criteria{Terms: one.terms, Sent: "sent"}
-		if p, err := c.Judge(1000, map[string]float64{"sent": 1000, "latency": 1, "error_ratio": one.share}); err != nil || p.Outcome != one.want {
+		if p, err := c.Judge(1000, map[string]float64{"sent": 1000, "latency": 1, "error_ratio": one.share}, 0); err != nil || p.Outcome != one.want {
 			t.Errorf("%v fail, %d terms: %+v, %v", one.share, len(one.terms), p, err)
 		}
 	}
 	// Of an output in which all failed nothing else is read.
 	c := Criteria{Terms: []Term{latency}, Sent: "sent"}
-	if p, err := c.Judge(1000, map[string]float64{"error_ratio": 1}); err != nil || p.Outcome != Failed || p.Why != "100.0% of the requests failed at 1000/s" {
+	if p, err := c.Judge(1000, map[string]float64{"error_ratio": 1}, 0); err != nil || p.Outcome != Failed || p.Why != "100.0% of the requests failed at 1000/s" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -674,7 +674,7 @@ A search for the capacity
   [2]
   $ sed 's/p99/latency/' open.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:6:50: objective: unknown metric "latency"; known: p50, p99, p99.9, errors, latency_p99, latency_p50, latency_mean, latency_p999, latency_max, service_p99, send_delay_p99, throughput, success_ratio, requests, error_ratio
+  tare: bad.yaml:6:50: objective: unknown metric "latency"; known: p50, p99, p99.9, cpu, errors, latency_p99, latency_p50, latency_mean, latency_p999, latency_max, service_p99, send_delay_p99, throughput, success_ratio, requests, error_ratio
   [2]
   $ sed 's/0.1%/120%/' open.yaml >bad.yaml
   $ tare run bad.yaml
