@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"tare/internal/environment"
+	"tare/internal/environment/support/vmm"
+	"tare/internal/linux/kvm"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
@@ -299,6 +301,18 @@ func TestAMissingProgramIsReportedWithTheInstallCommand(t *testing.T) {
 	f := CheckRunsc("/bin/sh")
 	if f.State == environment.Missing && (!strings.Contains(f.Reason, "linked dynamically") || !strings.Contains(f.Fix.String(), "CGO_ENABLED=0")) {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Where virtual CPUs are interpreted, its sandbox would never answer.
+func TestThePlatformKVMTakesKVMAtHardwareSpeed(t *testing.T) {
+	needs.Program(t, "runsc")
+	o := Default()
+	o.Runtime, o.Platform = "runsc", "kvm"
+	_, findings := environment.Check(t.Context(), "oci", &o)
+	last, r := findings[len(findings)-1], kvm.Probe(t.Context(), vmm.ProbeTimeout)
+	if (last.State == environment.Usable) != r.Usable || !r.Usable && last.Fix.String() != "platform: systrap" {
+		t.Errorf("%+v, where KVM is %+v", last, r)
 	}
 }
 

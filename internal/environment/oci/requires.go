@@ -9,11 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"tare/internal/environment"
 	"tare/internal/environment/support/blockdevice"
+	"tare/internal/environment/support/vmm"
+	"tare/internal/linux/kvm"
 	"tare/internal/linux/virtnet"
 )
 
@@ -66,6 +69,7 @@ func Requirements(o *Options) []environment.Requirement {
 
 // ManagedRequirements are those of the options besides root and the runtime's program.
 func ManagedRequirements(o *Options) (list []environment.Requirement) {
+	list = append(list, Platform(o.Platform)...)
 	if o.Namespaces.Time {
 		list = append(list, environment.Requirement{
 			What:  "time namespaces in " + o.Runtime,
@@ -94,6 +98,21 @@ func ManagedRequirements(o *Options) (list []environment.Requirement) {
 		list = append(list, environment.Program("iptables, which adds the NAT rule", virtnet.Masquerader, environment.Install("iptables")))
 	}
 	return list
+}
+
+// Platform lists what a platform of gVisor requires. Where virtual CPUs are interpreted, a
+// sandbox of the platform kvm never answers, and takes a core until its start is given up.
+func Platform(name string) []environment.Requirement {
+	if name != "kvm" || runtime.GOARCH != "amd64" { // for others there is no probe
+		return nil
+	}
+	return []environment.Requirement{{What: "KVM at hardware speed, for gVisor's platform kvm", Check: func(ctx context.Context) environment.Finding {
+		r := kvm.Probe(ctx, vmm.ProbeTimeout)
+		if !r.Usable {
+			return missing(environment.Advice("platform: systrap"), "%s", r.Reason)
+		}
+		return environment.Finding{State: environment.Usable, Reason: r.Reason}
+	}}}
 }
 
 func checkRuntime(ctx context.Context, o *Options) environment.Finding {
