@@ -125,6 +125,11 @@ type Contrast struct {
 // Ends of an interval, as log ratios. They are infinite where there is no bound.
 type Ends struct{ Low, High float64 }
 
+// Over is the interval of the quotient of two values that no block pairs, from theirs: the
+// least and the most that both allow. With normal errors its confidence is at least theirs,
+// however the two depend on each other.
+func (e Ends) Over(other Ends) Ends { return Ends{e.Low - other.High, e.High - other.Low} }
+
 // MarshalJSON writes an end without a bound as null.
 func (e Ends) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]*float64{finite(e.Low), finite(e.High)})

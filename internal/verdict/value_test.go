@@ -60,6 +60,28 @@ func TestAValueIsThatOfTrialsAndNotOfRounds(t *testing.T) {
 	})
 }
 
+func TestTheIntervalOfAQuotientIsWhatBothValuesAllow(t *testing.T) {
+	x, y := Ends{math.Log(90), math.Log(110)}, Ends{math.Log(45), math.Log(55)}
+	if got := x.Over(y); math.Abs(got.Low-math.Log(90./55)) > 1e-12 || math.Abs(got.High-math.Log(110./45)) > 1e-12 {
+		t.Errorf("90 to 110 over 45 to 55 is within %v", got)
+	}
+	if got := x.Over(Ends{math.Inf(-1), math.Inf(1)}); !math.IsInf(got.Low, -1) || !math.IsInf(got.High, 1) {
+		t.Errorf("a value without an interval leaves %v", got)
+	}
+	// With normal errors that depend on each other in any way.
+	rng, held := rand.New(rand.NewPCG(7, 7)), 0
+	for n := range 4000 {
+		a, b := rng.NormFloat64(), rng.NormFloat64()
+		b = []float64{b, -a, .5*a + .866*b}[n%3]
+		if both := (Ends{a - 1.96, a + 1.96}).Over(Ends{b - 1.96, b + 1.96}); both.Low <= 0 && both.High >= 0 {
+			held++
+		}
+	}
+	if held < 3770 { // 94.3%
+		t.Errorf("the interval holds in %d of 4000", held)
+	}
+}
+
 func TestAnotherBaselineGivesTheInverse(t *testing.T) {
 	p := planOf(usual, "native", "docker")
 	trials := trialsOf("time", map[string][]float64{"native": noisy(20, 2, .05, 1), "docker": noisy(20, 3, .05, 2)})

@@ -109,7 +109,8 @@ func (a *again) Ratio(of, to published.Spot) (m published.Measured, err error) {
 	if err := errors.Join(err, err2); err != nil {
 		return m, err
 	}
-	row := AgainstRow{Measured: x.value.Measured - y.value.Measured, Low: x.value.Low - y.value.High, High: x.value.High - y.value.Low, Bounded: x.value.Bounded && y.value.Bounded}
+	ends := verdict.Ends{Low: x.value.Low, High: x.value.High}.Over(verdict.Ends{Low: y.value.Low, High: y.value.High})
+	row := AgainstRow{Measured: x.value.Measured - y.value.Measured, Low: ends.Low, High: ends.High, Bounded: x.value.Bounded && y.value.Bounded}
 	if of.Table == to.Table && of.At.String() == to.At.String() && x.run == y.run {
 		paired, _, ok := a.in(x.run, y.mine, false).counterpart(published.Ratio{Table: of.Table, Level: of.At, Environment: a.study.Environment(of.Environment), Value: 1}, x.mine)
 		if ok {
