@@ -79,13 +79,11 @@ func (o *Options) needs() (environment.Needs, error) {
 		n.Programs = append(n.Programs, program)
 	}
 	if o.Runtime != runcShim {
-		for _, name := range []string{oci.Shim(o.Runtime), o.program()} {
-			program, err := environment.CopyProgram(name)
-			if err != nil {
-				return n, fmt.Errorf("the program %s of the runtime %s, to copy into the machine: %w", name, o.Runtime, err)
-			}
-			n.Programs = append(n.Programs, program)
+		program, err := environment.CopyProgram(oci.Shim(o.Runtime))
+		if err != nil {
+			return n, fmt.Errorf("the shim of the runtime %s, to copy into the machine: %w", o.Runtime, err)
 		}
+		n.Programs = append(n.Programs, program)
 	}
 	return n, nil
 }

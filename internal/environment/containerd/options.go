@@ -41,7 +41,10 @@ func (o *Options) Validate() error {
 		return strictyaml.AtKey("address", "%q is not the path of a socket on this machine, such as /run/containerd/containerd.sock", o.Address)
 	}
 	if oci.Shim(o.Runtime) == "" {
-		return strictyaml.AtKey("runtime", "%q is not the name of a runtime of containerd: write one such as %s or io.containerd.runsc.v1; the program that runc's shim executes is the option binary", o.Runtime, runcShim)
+		return strictyaml.AtKey("runtime", "%q is not the name of a runtime of containerd: write one such as %s or io.containerd.kata.v2; the program that runc's shim executes is the option binary", o.Runtime, runcShim)
+	}
+	if strings.Contains(o.Runtime, "runsc") || strings.Contains(o.Binary, "runsc") {
+		return strictyaml.AtKey("runtime", "gVisor's shim is not supported: use kind: gvisor, which runs runsc without an engine")
 	}
 	if o.Binary != "" && o.Runtime != runcShim {
 		return strictyaml.AtKey("binary", "it is the program that the shim of %s executes, and the runtime is %s", runcShim, o.Runtime)
@@ -53,12 +56,10 @@ func (o *Options) Validate() error {
 	return same.Validate()
 }
 
-// family is the kind of runtime: runc, crun, runsc, kata.
+// family is the kind of runtime: runc, crun, kata.
 func (o *Options) family() string {
-	for _, known := range []string{"runsc", "kata"} {
-		if strings.Contains(o.Runtime, known) {
-			return known
-		}
+	if strings.Contains(o.Runtime, "kata") {
+		return "kata"
 	}
 	return filepath.Base(cmp.Or(o.Binary, "runc"))
 }
@@ -70,9 +71,6 @@ func (o *Options) program() string { return cmp.Or(o.Binary, o.family()) }
 func (o *Options) container() oci.Options {
 	c := oci.Default()
 	c.Runtime, c.Network, c.Data = o.program(), o.Network, o.Data
-	if o.family() == "runsc" {
-		c.Sandbox()
-	}
 	if o.Seccomp != "default" {
 		c.Seccomp = o.Seccomp
 	}
@@ -104,10 +102,7 @@ func checkHybrid(context.Context) environment.Finding {
 }
 
 func installShim(family string) environment.Fix {
-	switch family {
-	case "runsc":
-		return environment.Advice("install containerd-shim-runsc-v1, which comes with gVisor: https://gvisor.dev/docs/user_guide/install/")
-	case "kata":
+	if family == "kata" {
 		return environment.Advice("install Kata Containers: https://katacontainers.io")
 	}
 	return environment.Install("containerd")

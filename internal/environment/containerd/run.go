@@ -165,14 +165,6 @@ func (c *container) Write(p []byte) (int, error) { return c.pipes.Stdin.Write(p)
 // Close ends the container's standard input, and with it the agent.
 func (c *container) Close() error { return errors.Join(c.pipes.Stdin.Close(), c.pipes.Stdout.Close()) }
 
-// Pause implements oci.Container.
-func (c *container) Pause(ctx context.Context, paused bool) error {
-	if paused {
-		return c.manager.explain("pausing the task", c.task.Pause(ctx))
-	}
-	return c.manager.explain("resuming the task", c.task.Resume(ctx))
-}
-
 // Remove implements oci.Container.
 func (c *container) Remove(ctx context.Context) error {
 	var problems []error

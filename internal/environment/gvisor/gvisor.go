@@ -91,14 +91,17 @@ func (o Options) containers() docker.Options {
 	return docker.Options{Socket: o.Socket, Runtime: o.Runtime, Network: network, Log: "none", Seccomp: "default", Data: o.Data}
 }
 
-// direct are the same options for the kind oci.
+// direct are the same options for the kind oci, without what runsc sets for each sandbox
+// or ignores.
 func (o Options) direct() oci.Options {
 	d := oci.Default()
 	d.Runtime, d.Platform, d.Data, d.Network = o.Binary, o.Platform, o.Data, "none"
 	if o.Network == "host" {
 		d.Network = "host"
 	}
-	d.Sandbox()
+	d.Namespaces.Cgroup, d.Masked, d.Devices, d.Seccomp = false, false, false, "unconfined"
+	// Docker's, without net_raw, which runsc always drops.
+	d.Capabilities = "audit_write,chown,dac_override,fowner,fsetid,kill,mknod,net_bind_service,setfcap,setgid,setpcap,setuid,sys_chroot"
 	return d
 }
 

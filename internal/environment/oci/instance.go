@@ -27,7 +27,7 @@ type instance struct {
 	directory string // the bundle
 	group     *cgroup.Group
 	pausing   sync.Mutex
-	paused    bool // by its runtime
+	paused    bool // by runsc
 	network   *attachment
 	runtime   *process   // or the shim in its place: it exits with the instance; nil with a manager
 	container Container  // of a manager; nil without one

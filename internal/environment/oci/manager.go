@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 
@@ -60,8 +59,6 @@ type Container interface {
 	Helpers() []usage.Process
 	// Ended is closed when the first process has exited.
 	Ended() <-chan struct{}
-	// Pause has the runtime stop all that runs in it, or lets it go on.
-	Pause(ctx context.Context, paused bool) error
 	// Remove ends the container and removes all of it, in any state.
 	Remove(ctx context.Context) error
 }
@@ -87,25 +84,4 @@ func manage(o *Options, s *specs.Spec) {
 			s.Mounts[n] = specs.Mount{Destination: "/data", Type: "ext4", Source: o.Data, Options: []string{"nosuid", "nodev"}}
 		}
 	}
-}
-
-// taskPauser has the manager pause a container, where the freeze of its cgroup would end it.
-type taskPauser struct{ *instance }
-
-func (p taskPauser) Freeze(ctx context.Context) error { return p.pauseTask(ctx, true) }
-func (p taskPauser) Thaw(ctx context.Context) error   { return p.pauseTask(ctx, false) }
-
-func (i *instance) pauseTask(ctx context.Context, paused bool) error {
-	i.pausing.Lock()
-	defer i.pausing.Unlock()
-	if i.paused == paused {
-		return nil
-	}
-	bound, cancel := context.WithTimeout(ctx, pauseTimeout)
-	defer cancel()
-	if err := i.container.Pause(bound, paused); err != nil {
-		return fmt.Errorf("pausing %s (%t): %w", i.id, paused, err)
-	}
-	i.paused = paused
-	return nil
 }

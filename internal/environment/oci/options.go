@@ -95,13 +95,6 @@ func Default() Options {
 // defaultGvisor are the parts as gVisor has them by default.
 var defaultGvisor = Gvisor{Netstack: true, Overlay: true, Directfs: true, Shared: true}
 
-// Sandbox leaves out what runsc sets for each sandbox or ignores.
-func (o *Options) Sandbox() {
-	o.Namespaces.Cgroup, o.Masked, o.Devices, o.Seccomp = false, false, false, "unconfined"
-	// Docker's, without net_raw, which runsc always drops.
-	o.Capabilities = "audit_write,chown,dac_override,fowner,fsetid,kill,mknod,net_bind_service,setfcap,setgid,setpcap,setuid,sys_chroot"
-}
-
 // family is the command line dialect of a runtime, by its program's name; with an
 // unknown name a platform means gVisor.
 func (o *Options) family() string {

@@ -38,18 +38,14 @@ func (e *environ) paths(ctx context.Context, at *attachment, s *instanceFiles) e
 	if e.options.Data == "bind" || blockdevice.Named(e.options.Data) {
 		p.Data = "gVisor's gofer, " + p.Data
 	}
-	if e.manager == nil && (e.options.Root != "overlay" || !e.options.Gvisor.Overlay) {
+	if e.options.Root != "overlay" || !e.options.Gvisor.Overlay {
 		p.Root = "gVisor's gofer, " + p.Root
 		if e.options.Data == "overlay" {
 			p.Data = p.Root
 		}
 		return p
 	}
-	if e.manager != nil {
-		p.Root = "gVisor's overlay above " + p.Root
-	} else {
-		p.Root, p.RootOn = "gVisor's overlay in a file, above the image's directory", fsinfo.Of(s.data)
-	}
+	p.Root, p.RootOn = "gVisor's overlay in a file, above the image's directory", fsinfo.Of(s.data)
 	if e.options.Data == "overlay" {
 		p.Data, p.DataOn = p.Root, p.RootOn
 	}

@@ -63,10 +63,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	// Processes outside of the cgroup (runtime or shim, logger, user-mode network) have
 	// nothing to do while it is frozen.
 	i.More.Freezer = i.group.Freezer(true)
-	switch {
-	case e.manager != nil && e.options.gvisor():
-		i.More.Freezer = taskPauser{i}
-	case i.pauses():
+	if i.pauses() {
 		i.More.Freezer = pauser{i}
 	}
 	described, err := i.describe(r, program, files)
@@ -98,7 +95,7 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	}
 	i.Route = e.paths(ctx, network, files)
 	i.Findings = i.group.Cautions(limits)
-	if i.container != nil && !e.options.gvisor() {
+	if i.container != nil {
 		notes, err := shims.Shorten(ctx, i.Client, i.container.First())
 		if err != nil {
 			return nil, errors.Join(err, i.Client.Close())
@@ -133,7 +130,7 @@ func (i *instance) describe(r environment.Request, program string, files *instan
 	o := &i.environ.options
 	p := bundleInput{name: r.Name[:min(len(r.Name), 63)], root: files.root, binds: files.binds, given: files.given, agent: program, data: files.data,
 		env: r.Image.Env, space: i.network.space, held: i.environ.held, kernel: filter(o.Seccomp)}
-	if !o.gvisor() || i.environ.manager != nil {
+	if !o.gvisor() {
 		p.group = i.group.Path()
 	}
 	s, err := spec(o, p)

@@ -52,7 +52,6 @@ var providers = []provider{
 	{"podman", "podman", `{}`, nil},
 	{"containerd", "containerd", `{}`, nil},
 	{"containerd host network", "containerd", `{"network": "host", "seccomp": "unconfined", "data": "overlay"}`, nil},
-	{"containerd gvisor", "containerd", `{"runtime": "io.containerd.runsc.v1"}`, nil},
 	{"gvisor under docker", "gvisor", `{"engine": "docker"}`, nil},
 	{"gvisor direct", "gvisor", `{"engine": "direct"}`, nil},
 	{"gvisor direct ptrace", "gvisor", `{"engine": "direct", "platform": "ptrace", "network": "host", "data": "overlay"}`, nil},
