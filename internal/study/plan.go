@@ -120,6 +120,8 @@ type Environment struct {
 	System image.System `json:"system,omitzero"`
 	// Host that it runs on; "" is this machine.
 	Host string `json:"host,omitempty"`
+	// Counted: the kernel counts everything in its trials, as in traced ones.
+	Counted bool `json:"counted,omitempty"`
 	// With are parameters of workloads that differ in this environment, by the
 	// workload's name in the plan.
 	With map[string]map[string]string `json:"with,omitempty"`

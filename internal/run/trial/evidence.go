@@ -25,13 +25,14 @@ type evidenceCounter struct {
 	several   bool // instances
 }
 
-// startEvidence begins to count: everything for a traced trial, system calls
-// where the study asks for them, else nothing.
-func startEvidence(ctx context.Context, traced, syscalls bool, measured []*instances.Instance) *evidenceCounter {
+// startEvidence begins to count: everything for a traced trial and in an environment that is
+// counted, system calls where the study asks for them, else nothing.
+func startEvidence(ctx context.Context, traced, counted, syscalls bool, measured []*instances.Instance) *evidenceCounter {
 	c := &evidenceCounter{}
-	if !traced && !syscalls {
+	if !traced && !counted && !syscalls {
 		return c
 	}
+	traced = traced || counted
 	var footprints []usage.Footprint
 	for _, i := range instances.Metered(measured) {
 		f := i.Footprint()
@@ -50,7 +51,10 @@ func startEvidence(ctx context.Context, traced, syscalls bool, measured []*insta
 		c.before, c.beforeErr = readKernel(ctx, c.guest)
 	}
 	depth := probe.Syscalls
-	if traced {
+	switch {
+	case counted:
+		depth = probe.Counts
+	case traced:
 		depth = probe.All
 	}
 	c.probe = probe.Start(ctx, depth, footprints...)

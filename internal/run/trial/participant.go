@@ -246,7 +246,7 @@ func (p *participant) calibrate(ctx context.Context) {
 		return
 	}
 	p.meters = newMeters(ctx, p)
-	p.evidence = startEvidence(ctx, p.trial.Traced, p.run.plan.Sampling.Syscalls, p.group.Measured())
+	p.evidence = startEvidence(ctx, p.trial.Traced, p.run.plan.Environment(p.trial.Environment).Counted, p.run.plan.Sampling.Syscalls, p.group.Measured())
 	p.wait(ctx)
 }
 

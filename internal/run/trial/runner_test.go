@@ -268,11 +268,11 @@ func TestOnlyTracedAndCountedTrialsHaveEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := startEvidence(t.Context(), false, false, group.Measured()).stop(t.Context()); e != nil {
+	if e := startEvidence(t.Context(), false, false, false, group.Measured()).stop(t.Context()); e != nil {
 		t.Errorf("without a wish there is %+v", e)
 	}
 	remote := []*instances.Instance{{Instance: elsewhere{group.Instances()[0].Instance}}}
-	if e := startEvidence(t.Context(), true, false, remote).stop(t.Context()); e == nil {
+	if e := startEvidence(t.Context(), true, false, false, remote).stop(t.Context()); e == nil {
 		t.Error("an instance on another machine has no reason")
 	}
 }

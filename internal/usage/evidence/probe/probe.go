@@ -1,7 +1,8 @@
 // Package probe counts in the kernel what the processes of an instance do:
 // system calls, context switches, page faults, softirqs, and time in parts of
 // the kernel. It uses the BPF programs in bpf/. Where BPF is not permitted, perf
-// events give some of the counts; the others are missing, with the reason.
+// events give some of the counts, or strace most of them; the others are missing, with the
+// reason.
 //
 // It must not know environments, workloads or trials: its input is cgroups and
 // processes. docs/explanation/evidence.md gives its overhead.
@@ -23,6 +24,8 @@ type Depth int
 const (
 	Syscalls Depth = iota // counts of system calls by name, and nothing else
 	All
+	// Counts is All; where BPF is not permitted, strace counts, which is much slower.
+	Counts
 )
 
 // Probe counts from its start until Stop.
@@ -41,9 +44,20 @@ func Start(ctx context.Context, depth Depth, footprints ...usage.Footprint) *Pro
 	if err := ctx.Err(); err != nil {
 		return &Probe{backend: unavailable{err.Error()}}
 	}
+	strace := depth == Counts
+	if strace {
+		depth = All
+	}
 	t, err := startTracer(depth, footprints)
 	if err == nil {
 		return &Probe{backend: t}
+	}
+	if strace {
+		s, straceErr := startStrace(ctx, footprints, err)
+		if straceErr == nil {
+			return &Probe{backend: s}
+		}
+		err = fmt.Errorf("%w; %w", err, straceErr)
 	}
 	p, perfErr := startPerfCounters(depth, footprints, err)
 	if perfErr == nil {

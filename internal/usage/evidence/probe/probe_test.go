@@ -338,6 +338,54 @@ func TestPerfEventsReplaceBPFWhereItIsNotPermitted(t *testing.T) {
 	}
 }
 
+func TestStraceReplacesBPFWhereItIsNotPermitted(t *testing.T) {
+	needs.Program(t, "strace")
+	w := watch(t)
+	s, err := startStrace(t.Context(), []usage.Footprint{w.footprint}, errors.New("BPF: not permitted"))
+	needs.Working(t, "strace", err)
+	w.do("getppid", 400)
+	w.do("transfer", 30)
+	w.do("start", 5)
+	e := s.stop()
+	between(t, e, "syscall.getppid", 400, 400)
+	between(t, e, evidence.Processes, 5, 7)
+	for _, direction := range evidence.Directions {
+		for _, object := range evidence.Objects[:5] {
+			between(t, e, evidence.Transfer+direction+"."+object+".small", 30, 30+100)
+			between(t, e, evidence.Bytes+direction+"."+object+".large", 30*8192, 30*8192)
+		}
+	}
+	if len(e.Notes) == 0 || !strings.Contains(e.Notes[0], "not permitted") {
+		t.Errorf("the notes lack the reason: %q", e.Notes)
+	}
+	w.do("getppid", 1) // it goes on
+}
+
+func TestLinesOfStraceAreCalls(t *testing.T) {
+	seen := newTraced()
+	for _, line := range strings.Split(strings.TrimSpace(`
+7 read(3<TCP:[127.0.0.1:80->127.0.0.1:99]>,  <unfinished ...>
+8 openat(AT_FDCWD</>, "x", O_RDONLY) = -1 ENOENT (No such file or directory)
+8 sendto(4<UNIX-STREAM:[1->2]>, ""..., 5000, 0, NULL, 0) = 5000
+7 <... read resumed>""..., 100)     = 20
+7 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7f) = 9
+9 --- SIGCHLD {si_signo=SIGCHLD} ---
+9 read(0</dev/null<char 1:3>>, "", 10) = 0
+9 <... futex resumed>)               = 0
+9 +++ exited with 0 +++
+9 exit_group(0)                     = ?`), "\n") {
+		seen.add(line)
+	}
+	for name, n := range map[string]float64{
+		evidence.Syscalls: 6, "transfer.read.tcp.small": 1, "bytes.read.tcp.small": 20, "blocked.transfer.read.tcp.small": 1, "blocked.syscall.read": 1,
+		evidence.Voluntary: 1, "transfer.write.unix.large": 1, "syscall.openat": 1, evidence.Processes: 1, "transfer.read.other.small": 1, "syscall.exit_group": 1,
+	} {
+		if seen.counts[name] != n {
+			t.Errorf("%s is %g, not %g", name, seen.counts[name], n)
+		}
+	}
+}
+
 func TestWithoutAProcessTheEvidenceIsMissingWithTheReason(t *testing.T) {
 	e := Start(t.Context(), All).Stop()
 	if f := e.Counts[evidence.Syscalls]; !strings.Contains(f.Missing, "neither a cgroup nor a process") {
