@@ -64,7 +64,7 @@ func common(flags *pflag.FlagSet, all bool) *pflag.FlagSet {
 var exits = map[string]map[int]string{
 	"tare run":   {ExitSomeFailed: "", ExitConfounded: "", ExitBusy: "", ExitInterrupted: ""},
 	"tare bench": measures, "tare try": measures, "tare explain": measures, "tare rerun": measures, "tare replicate": measures,
-	"tare selftest": measures, "tare prices": measures, "tare workload check": measures,
+	"tare selftest": measures, "tare prices": measures, "tare profile": measures, "tare workload check": measures,
 	"tare doctor": {ExitSomeFailed: "with --noise: some trials failed", ExitBusy: "", ExitInterrupted: ""},
 	"tare parity": {ExitSomeFailed: "an environment has no fingerprint, or does not work here", ExitConfounded: "--strict found a confound", ExitBusy: "", ExitInterrupted: ""},
 	"tare check":  {ExitSomeFailed: readIncomplete, ExitBroken: "a rule is broken", ExitUndecided: "no rule is broken, and one is undecided"},

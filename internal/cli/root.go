@@ -130,7 +130,7 @@ Get started:
 	root.PersistentFlags().BoolVar(&app.trustOwner, "trust-owner", false, "write into a run that belongs to another user")
 	root.PersistentFlags().VarPF((*helpAll)(&app.helpAll), "help-all", "", "help with the rare flags too").NoOptDefVal = "true"
 	root.AddCommand(
-		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newInitCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app), newPricesCommand(app),
+		newDoctorCommand(app), newRunCommand(app), newBenchCommand(app), newTryCommand(app), newInitCommand(app), newExplainCommand(app), newParityCommand(app), newStatsCommand(app), newSelftestCommand(app), newPricesCommand(app), newProfileCommand(app),
 		newReportCommand(app), newScoreCommand(app), newImportCommand(app), newCompareCommand(app), newCheckCommand(app), newPackCommand(app), newRerunCommand(app), newReplicateCommand(app), newServeCommand(app),
 		newWorkloadCommand(app), newPublishedCommand(app), newListCommand(app), newShowCommand(app), newSaveCommand(app), newRemoveCommand(app), newCleanCommand(app), newVersionCommand(app), newHostCommand(app),
 	)

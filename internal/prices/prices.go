@@ -1,6 +1,7 @@
 // Package prices makes a price list of a run of the study "prices": what each environment
 // adds to one system call of each kind, in nanoseconds of time and of CPU time. A list is of
-// one machine.
+// one machine. It makes a profile of a program, which is what an operation asks of the kernel,
+// and predicts with both what the operation costs elsewhere.
 //
 // It must not know how the calls are made, nor how a run is executed.
 package prices
@@ -57,6 +58,7 @@ type List struct {
 // Environment is one that the list is about.
 type Environment struct {
 	Name     string            `json:"name"`
+	Kind     string            `json:"kind"`
 	Label    string            `json:"label,omitempty"` // "tcg": shown with every value
 	Versions map[string]string `json:"versions,omitempty"`
 }
@@ -73,6 +75,15 @@ type Price struct {
 	// More than in the baseline; nil of the baseline itself.
 	MoreTime *Amount `json:"more_time_ns,omitempty"`
 	MoreCPU  *Amount `json:"more_cpu_ns,omitempty"`
+	// Each block's difference, of which the amounts are estimates.
+	Each []Difference `json:"each,omitempty"`
+}
+
+// Difference is what a call costs more in one block; CPU is nil where it is not known.
+type Difference struct {
+	Block int      `json:"block"`
+	Time  float64  `json:"time_ns"`
+	CPU   *float64 `json:"cpu_ns,omitempty"`
 }
 
 // Amount is an estimate with its interval of 95%, which there is from stats.LeastBlocks on.
@@ -93,7 +104,7 @@ func Of(r *rundir.Run) (List, error) {
 	for _, e := range r.Plan.Environments {
 		if len(taken[e.Name]) > 0 && e.Name != l.Baseline {
 			facts := r.Manifest.Environments[e.Name]
-			l.Environments = append(l.Environments, Environment{e.Name, facts.Label, facts.Versions})
+			l.Environments = append(l.Environments, Environment{e.Name, e.Kind, facts.Label, facts.Versions})
 		}
 	}
 	base := taken[l.Baseline]
@@ -110,7 +121,8 @@ func Of(r *rundir.Run) (List, error) {
 		for _, e := range l.Environments {
 			if blocks := taken[e.Name][kind]; len(blocks) > 0 {
 				p := price(e.Name, kind, blocks)
-				p.MoreTime, p.MoreCPU = more(blocks, base[kind])
+				p.Each = differences(blocks, base[kind])
+				p.MoreTime, p.MoreCPU = more(p.Each)
 				l.Prices = append(l.Prices, p)
 			}
 		}
@@ -195,11 +207,10 @@ func price(environment, kind string, blocks []block) Price {
 	return p
 }
 
-// more is what a call costs more than in the baseline. The difference of a block is the
-// location of those of its rounds, whose samples are neighbours in time; CPU time is known of
-// all samples of a block together.
-func more(of, base []block) (time, cpu *Amount) {
-	var times, cpus []float64
+// differences of the blocks to those of the baseline. That of a block is the location of
+// those of its rounds, whose samples are neighbours in time; CPU time is known of all
+// samples of a block together.
+func differences(of, base []block) (each []Difference) {
 	for _, b := range of {
 		at := slices.IndexFunc(base, func(other block) bool { return other.number == b.number })
 		if at < 0 {
@@ -211,11 +222,25 @@ func more(of, base []block) (time, cpu *Amount) {
 				rounds = append(rounds, v-other)
 			}
 		}
-		if len(rounds) > 0 {
-			times = append(times, stats.Location(rounds))
+		if len(rounds) == 0 {
+			continue
 		}
-		if d := b.cpu - base[at].cpu; !math.IsNaN(d) {
-			cpus = append(cpus, d)
+		d := Difference{Block: b.number, Time: stats.Location(rounds)}
+		if cpu := b.cpu - base[at].cpu; !math.IsNaN(cpu) {
+			d.CPU = &cpu
+		}
+		each = append(each, d)
+	}
+	return each
+}
+
+// more is what a call costs more than in the baseline.
+func more(each []Difference) (time, cpu *Amount) {
+	var times, cpus []float64
+	for _, d := range each {
+		times = append(times, d.Time)
+		if d.CPU != nil {
+			cpus = append(cpus, *d.CPU)
 		}
 	}
 	return amount(times), amount(cpus)

@@ -1,0 +1,401 @@
+package prices
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/internal/rundir"
+	"tare/internal/stats"
+	"tare/internal/study"
+	"tare/internal/usage/cost"
+	"tare/internal/usage/evidence"
+	"tare/internal/verdict"
+)
+
+// Counted is the name of the environment whose trials are counted.
+const Counted = "counted"
+
+// Profile is what one operation of a workload asks of the kernel in the baseline.
+type Profile struct {
+	Format    int            `json:"format"` // 1
+	Machine   rundir.Machine `json:"machine"`
+	Run       string         `json:"run"`
+	Workload  string         `json:"workload"`
+	Level     string         `json:"level,omitempty"`
+	Operation string         `json:"operation"` // the metric that counts them
+	Baseline  string         `json:"baseline"`
+	Items     []Item         `json:"items"` // the most frequent first
+	// CPU time of one operation in the baseline, not counted, and of it the time in user
+	// mode, in nanoseconds.
+	CPU  Amount `json:"cpu_ns"`
+	User Amount `json:"user_ns"`
+	// Rate of operations per second, not counted.
+	Rate Amount `json:"rate"`
+	// Counting is the share of CPU time that counting adds.
+	Counting *Amount  `json:"counting"`
+	Notes    []string `json:"notes,omitempty"`
+	// Measured is the CPU time that an operation takes more in other environments of the
+	// run, in nanoseconds, and the share of the baseline's rate.
+	Measured []Measured `json:"measured,omitempty"`
+
+	blocks [][]Item // of each counted block
+}
+
+// Measured is one environment besides the baseline.
+type Measured struct {
+	Environment string `json:"environment"`
+	Kind        string `json:"kind"`
+	MoreCPU     Amount `json:"more_cpu_ns"`
+	Rate        Amount `json:"rate"` // of operations per second, over that of the baseline
+	// Incomparable says why it is no measure of the prediction: "direct I/O in the sandbox".
+	Incomparable string `json:"incomparable,omitempty"`
+}
+
+// Item is one class of what an operation asks of the kernel.
+type Item struct {
+	Name  string   `json:"name"`
+	Count float64  `json:"count"`           // in one operation
+	Bytes *float64 `json:"bytes,omitempty"` // of one, on average
+	// Kinds of calls that it is priced by, and how much of each is in one operation.
+	Kinds map[string]float64 `json:"kinds,omitempty"`
+}
+
+// ProfileOf is the profile of a workload of a run, at its first level. The contrasts of the
+// run say which environments are not comparable with the baseline.
+func ProfileOf(r *rundir.Run, w study.Workload, contrasts []verdict.Contrast) (p Profile, err error) {
+	p = Profile{Format: 1, Machine: r.Manifest.Machine, Run: r.Manifest.Run, Workload: w.Name, Level: w.Levels[0].Name, Operation: w.Pack.Operations, Baseline: r.Plan.Baseline}
+	of := func(environment string) map[int]done {
+		return doneIn(r.Trials, w, environment)
+	}
+	base, counted := of(p.Baseline), of(Counted)
+	if len(counted) == 0 { // tare explain traces the baseline
+		counted = doneIn(r.Traced, w, p.Baseline)
+	}
+	if len(base) == 0 {
+		return p, fmt.Errorf("%s has no trial of %s with CPU time and %s", p.Run, p.Baseline, p.Operation)
+	}
+	var users, overheads, cpus, rates []float64
+	for _, n := range slices.Sorted(maps.Keys(base)) {
+		b := base[n]
+		cpus, rates, users = append(cpus, b.cpu), append(rates, b.rate), append(users, b.user)
+		if c, there := counted[n]; there {
+			overheads = append(overheads, c.cpu/b.cpu-1)
+		}
+	}
+	p.CPU, p.Rate, p.User, p.Counting = *amount(cpus), *amount(rates), *amount(users), amount(overheads)
+	for _, n := range slices.Sorted(maps.Keys(counted)) {
+		e := counted[n].evidence
+		if f := e.Counts[evidence.Syscalls]; f.Missing != "" {
+			return p, fmt.Errorf("the counting of %s in block %d has no system calls: %s", w.Name, n, f.Missing)
+		}
+		for _, note := range e.Notes {
+			if !slices.Contains(p.Notes, note) {
+				p.Notes = append(p.Notes, note)
+			}
+		}
+		p.blocks = append(p.blocks, itemsOf(e, counted[n].operations))
+	}
+	if len(p.blocks) == 0 {
+		return p, fmt.Errorf("%s has no counted trial of %s that succeeded", p.Run, w.Name)
+	}
+	p.Items = middle(p.blocks)
+	for _, e := range r.Plan.Environments {
+		if e.Name != p.Baseline && e.Name != Counted {
+			if m, known := beside(e, of(e.Name), base); known {
+				for _, c := range contrasts {
+					if c.Workload == w.Name && c.Environment == e.Name && c.Reason.Code == verdict.Incomparable {
+						m.Incomparable = c.Reason.Cause
+					}
+				}
+				p.Measured = append(p.Measured, m)
+			}
+		}
+	}
+	return p, nil
+}
+
+// done is what a trial did.
+type done struct {
+	operations, rate float64
+	cpu, user        float64 // nanoseconds of one operation
+	evidence         *evidence.Evidence
+}
+
+func doneIn(trials []rundir.Trial, w study.Workload, environment string) map[int]done {
+	all := map[int]done{}
+	for _, t := range trials {
+		operations := t.Metrics[w.Pack.Operations]
+		each, known := t.Metrics[cost.CPU]
+		if t.Environment != environment || t.Workload != w.Name || t.Level != w.Levels[0].Name || t.Status != rundir.OK || !known || !(operations > 0) || !(t.HostSeconds > 0) {
+			continue
+		}
+		d := done{operations: operations, rate: operations / t.HostSeconds, cpu: each * 1e6, evidence: t.Evidence}
+		if u := t.Usage; u != nil && u.CPUUser.Missing == "" && u.CPU().Value > 0 {
+			d.user = d.cpu * u.CPUUser.Value / u.CPU().Value
+		}
+		all[t.Block] = d
+	}
+	return all
+}
+
+func beside(e study.Environment, of, base map[int]done) (m Measured, known bool) {
+	var cpus, rates []float64
+	for n, d := range of {
+		if b, there := base[n]; there {
+			cpus, rates = append(cpus, d.cpu-b.cpu), append(rates, d.rate/b.rate)
+		}
+	}
+	if len(cpus) == 0 {
+		return m, false
+	}
+	return Measured{Environment: e.Name, Kind: e.Kind, MoreCPU: *amount(cpus), Rate: *amount(rates)}, true
+}
+
+// middle has the medians of the blocks.
+func middle(blocks [][]Item) (items []Item) {
+	var names []string
+	for _, item := range slices.Concat(blocks...) {
+		if !slices.Contains(names, item.Name) {
+			names = append(names, item.Name)
+		}
+	}
+	for _, name := range names {
+		var counts, bytes []float64
+		kinds := map[string][]float64{}
+		for n, block := range blocks {
+			at := slices.IndexFunc(block, func(i Item) bool { return i.Name == name })
+			if at < 0 {
+				counts = append(counts, 0)
+				continue
+			}
+			counts = append(counts, block[at].Count)
+			if b := block[at].Bytes; b != nil {
+				bytes = append(bytes, *b)
+			}
+			for kind, v := range block[at].Kinds {
+				for len(kinds[kind]) < n {
+					kinds[kind] = append(kinds[kind], 0)
+				}
+				kinds[kind] = append(kinds[kind], v)
+			}
+		}
+		item := Item{Name: name, Count: stats.Median(counts), Kinds: map[string]float64{}}
+		if len(bytes) > 0 {
+			b := stats.Median(bytes)
+			item.Bytes = &b
+		}
+		for kind, values := range kinds {
+			for len(values) < len(blocks) {
+				values = append(values, 0)
+			}
+			item.Kinds[kind] = stats.Median(values)
+		}
+		if item.Count > 0 {
+			items = append(items, item)
+		}
+	}
+	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(b.Count, a.Count) })
+	return items
+}
+
+// counts are those of a block, in one operation, of which what has a price is taken away.
+type counts struct {
+	of         map[string]float64
+	operations float64
+	items      []Item
+}
+
+// itemsOf are the classes that a counted trial shows.
+func itemsOf(e *evidence.Evidence, operations float64) []Item {
+	c := counts{of: map[string]float64{}, operations: operations}
+	for name, f := range e.Counts {
+		if f.Missing == "" {
+			c.of[name] = f.Value / operations
+		}
+	}
+	c.transfers()
+	c.waits()
+	c.processes()
+	c.calls()
+	if v := c.of[evidence.MinorFaults]; v > 0 {
+		c.add("page faults", v, map[string]float64{"fault": v})
+	}
+	return c.items
+}
+
+func (c *counts) add(name string, count float64, kinds map[string]float64) {
+	if count > 0 {
+		c.items = append(c.items, Item{Name: name, Count: count, Kinds: kinds})
+	}
+}
+
+// take removes calls of these names, up to so many; a negative number is all of them.
+func (c *counts) take(most float64, names ...string) (taken float64) {
+	for _, name := range names {
+		n := c.of[evidence.Syscall+name]
+		if most >= 0 {
+			n = min(n, most-taken)
+		}
+		c.of[evidence.Syscall+name] -= n
+		taken += n
+	}
+	return taken
+}
+
+// all of the calls that there are.
+const all = -1
+
+var objects = map[string]string{
+	"file": "files", "pipe": "pipes", "unix": "Unix sockets", "tcp": "TCP sockets", "udp": "UDP sockets", "other": "devices and events",
+}
+
+// transfers are priced between the sizes of the list. A pair of a write and a read has one
+// price, of which each is half.
+func (c *counts) transfers() {
+	for _, direction := range evidence.Directions {
+		verb := map[string]string{"read": "reads from ", "write": "writes to "}[direction]
+		for _, object := range evidence.Objects {
+			for _, size := range evidence.Sizes {
+				name := direction + "." + object + "." + size
+				n := c.of[evidence.Transfer+name]
+				if n == 0 {
+					continue
+				}
+				bytes := c.of[evidence.Bytes+name] / n
+				kinds := map[string]float64{}
+				switch object {
+				case "file":
+					between(kinds, bytes, n, sized{1, direction + "-1"}, sized{4 << 10, direction + "-4k"}, sized{64 << 10, direction + "-64k"})
+				case "pipe":
+					between(kinds, bytes, n/2, sized{1, "pipe-1"}, sized{4 << 10, "pipe-4k"}, sized{64 << 10, "pipe-64k"})
+				case "unix":
+					between(kinds, bytes, n/2, sized{1, "socket-1"}, sized{4 << 10, "socket-4k"}, sized{64 << 10, "socket-64k"})
+				case "tcp":
+					between(kinds, bytes, n/2, sized{1, "tcp-1"}, sized{64 << 10, "tcp-64k"})
+				case "udp":
+					between(kinds, bytes, n/2, sized{1, "udp-1"}, sized{1400, "udp-1400"})
+				default:
+					kinds["getpid"] = n
+				}
+				what := verb + objects[object] + map[string]string{"small": " up to 4 KiB", "large": " above 4 KiB"}[size]
+				c.items = append(c.items, Item{Name: what, Count: n, Bytes: &bytes, Kinds: kinds})
+			}
+		}
+	}
+}
+
+type sized struct {
+	bytes float64
+	kind  string
+}
+
+// between divides n calls of so many bytes among the kinds of the sizes next to it, so that
+// their prices are interpolated, and beyond the last one continued.
+func between(kinds map[string]float64, bytes, n float64, sizes ...sized) {
+	bytes = max(bytes, sizes[0].bytes)
+	at := 1
+	for at < len(sizes)-1 && bytes > sizes[at].bytes {
+		at++
+	}
+	share := (bytes - sizes[at-1].bytes) / (sizes[at].bytes - sizes[at-1].bytes)
+	kinds[sizes[at-1].kind] += n * (1 - share)
+	kinds[sizes[at].kind] += n * share
+}
+
+var (
+	polls  = []string{"epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6"}
+	sleeps = []string{"nanosleep", "clock_nanosleep"}
+	ends   = []string{"wait4", "waitid"}
+)
+
+// waits are calls in which the task gave its core away. What one costs is the difference of
+// the kind that waits and the same without.
+func (c *counts) waits() {
+	sum := func(prefix string, names []string) (n float64) {
+		for _, name := range names {
+			n += c.of[evidence.Blocked+prefix+name]
+		}
+		return n
+	}
+	var network float64
+	for name, v := range c.of {
+		if strings.HasPrefix(name, evidence.Blocked+evidence.Transfer) && (strings.Contains(name, ".tcp.") || strings.Contains(name, ".udp.")) {
+			network += v
+		}
+	}
+	rest := c.of[evidence.Voluntary]
+	if moved := c.of[evidence.Transfer+"read.tcp.small"] + c.of[evidence.Transfer+"read.tcp.large"]; moved > 0 {
+		network += sum(evidence.Syscall, polls)
+	}
+	hands := sum(evidence.Syscall, []string{"futex"})
+	c.take(2*hands, "futex")
+	slept := c.take(all, sleeps...)
+	rest -= network + hands + sum(evidence.Syscall, slices.Concat(sleeps, ends))
+	c.add("waits for the network", network, map[string]float64{"tcp-switch": network, "tcp-1": -network})
+	c.add("threads that wait for others (futex)", hands, map[string]float64{"futex": hands})
+	c.add("timers", slept, map[string]float64{"timer": slept})
+	c.add("other waits", rest, map[string]float64{"switch": rest, "pipe-1": -rest})
+}
+
+// Items that a change could make fewer.
+const (
+	connections = "TCP connections"
+	programs    = "programs"
+	filesOpened = "files opened"
+)
+
+// processes have the calls that start and end them in their price.
+func (c *counts) processes() {
+	started, threads := c.of[evidence.Processes], c.of[evidence.Threads]
+	executed := min(c.of[evidence.Syscall+"execve"]+c.of[evidence.Syscall+"execveat"], started)
+	c.add("processes", started-executed, map[string]float64{"fork": started - executed})
+	c.add(programs, executed, map[string]float64{"exec": executed})
+	c.add("threads", threads, map[string]float64{"thread": threads})
+	c.take(all, "clone", "clone3", "fork", "vfork", "exit", "exit_group", "execve", "execveat")
+	c.take(all, ends...)
+}
+
+// calls that are left.
+func (c *counts) calls() {
+	transferred := slices.Concat([]string{"read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg"},
+		[]string{"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendfile"})
+	var moved float64
+	for name, v := range c.of {
+		if strings.HasPrefix(name, evidence.Transfer) {
+			moved += v
+		}
+	}
+	failed := c.take(all, transferred...) - moved
+	accepted := c.take(all, "accept", "accept4")
+	c.add(connections, accepted, map[string]float64{"accept": accepted})
+	c.take(accepted, "socket")
+	c.take(accepted, "connect")
+	c.take(2*accepted, "setsockopt")
+	opened := c.take(all, "open", "openat", "openat2", "creat")
+	c.take(opened+2*accepted, "close")
+	c.add(filesOpened, opened, map[string]float64{"open": opened})
+	named := c.take(all, "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
+		"unlink", "unlinkat", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir")
+	c.add("calls with a path", named, map[string]float64{"stat": named})
+	listed := c.take(all, "getdents64")
+	c.add("directories listed", listed, map[string]float64{"readdir": listed / 2})
+	mapped := c.take(all, "mmap", "munmap", "mremap", "mprotect", "brk")
+	c.add("changes of the memory map", mapped, map[string]float64{"mmap": mapped / 2})
+	polled := c.take(all, polls...)
+	c.add("questions for events (epoll, poll)", polled, map[string]float64{"epoll": polled})
+	synced := c.take(all, Unpriced...)
+	c.add("syncs to disk", synced, nil)
+	rest := max(failed, 0)
+	for name, v := range c.of {
+		if strings.HasPrefix(name, evidence.Syscall) {
+			rest += max(v, 0)
+		}
+	}
+	c.add("other calls", rest, map[string]float64{"getpid": rest})
+}
+
+// Unpriced are calls that the list has no price for.
+var Unpriced = []string{"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"}
