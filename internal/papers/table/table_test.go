@@ -68,6 +68,10 @@ func TestFilesOfToolsAreReadAsAnotherProgramReadsThem(t *testing.T) {
 			[]string{"Build has no result of docker", "CPU Temperature Monitor is a LINE_GRAPH and not read", "Redis, Test Install Size is of the installation and not read"}},
 		"its tests of one run": {[]string{"phoronix.xml"}, Columns{}, 7, 6,
 			Record{Environment: "native", Workload: "Build", Metric: "Seconds", Better: "lower", Value: 10.25}, nil},
+		"Phoronix 10.8.6, unchanged": {[]string{"phoronix-10.8.6.xml"}, Columns{}, 6, 3,
+			Record{Environment: "docker", Workload: "Tiny", Metric: "Seconds", Better: "lower", Value: 0.221827}, nil},
+		"a range query of Prometheus 2.42, unchanged": {[]string{"prometheus-2.42.json"}, Columns{Environment: "runtime", Block: "time"}, 6, 5,
+			Record{Environment: "runsc", Block: "1795840645", Value: 0.003370659}, nil},
 		"a range query": {[]string{"prometheus.json"}, Columns{Environment: "runtime", Block: "time"}, 3, 1,
 			Record{Environment: "runc", Block: "1700000015.5", Metric: "job:latency_seconds:p99", Value: 0.013}, []string{"1 value NaN or infinite, and left out"}},
 	} {
