@@ -5,6 +5,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,14 +150,16 @@ func decoded[T any](r *reader, o objects.Object) (into *T, good bool) {
 
 // objects sorts the objects by what they are.
 func (r *reader) objects(all []objects.Object) {
-	seen := map[string]bool{}
+	seen := map[string]objects.Object{}
 	for _, o := range all {
 		id := o.Kind + " " + o.Namespace + "/" + o.Name
-		if seen[id] {
-			r.problem(o, nil, "there are two of this name")
+		if first, twice := seen[id]; twice && slices.Contains(readKinds, o.Kind) {
+			if !bytes.Equal(first.JSON, o.JSON) {
+				r.problem(o, nil, "there are two of this name, which differ, the other in %s:%d: kubectl would put one in place of the other", first.File, first.Node.Line)
+			}
 			continue
 		}
-		seen[id] = true
+		seen[id] = o
 		switch o.APIVersion + " " + o.Kind {
 		case "apps/v1 Deployment":
 			if d, good := decoded[appsv1.Deployment](r, o); good {
@@ -212,6 +215,9 @@ func (r *reader) objects(all []objects.Object) {
 	}
 }
 
+// readKinds are those of the objects that are read.
+var readKinds = []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "Pod", "Service", "ConfigMap", "Secret", "PersistentVolumeClaim"}
+
 // unread is an object that is not read: it has no effect, or is a problem.
 func (r *reader) unread(o objects.Object) {
 	group, _, grouped := strings.Cut(o.APIVersion, "/")
@@ -225,8 +231,7 @@ func (r *reader) unread(o objects.Object) {
 		return
 	case why == "":
 		text := fmt.Sprintf("%s %s is not a kind that tare reads", o.APIVersion, o.Kind)
-		read := []string{"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Job", "Pod", "Service", "ConfigMap", "Secret", "PersistentVolumeClaim"}
-		if meant := strictyaml.Nearest(o.Kind, read); meant != "" {
+		if meant := strictyaml.Nearest(o.Kind, readKinds); meant != "" {
 			text += fmt.Sprintf("; did you mean %q?", meant)
 		}
 		r.problem(o, nil, "%s (apps/v1 Deployment, ReplicaSet and StatefulSet, batch/v1 Job; v1 Pod, ReplicationController, Service, ConfigMap, Secret and PersistentVolumeClaim)", text)

@@ -92,6 +92,18 @@ func TestTheFirstOfSeveralVersionsIsBehindTheirService(t *testing.T) {
 	}
 }
 
+// A folder often has an object twice, and variants of what tare leaves out.
+func TestTwoOfANameAreNoProblemWhereOneIsRunAnyway(t *testing.T) {
+	route := func(host string) string {
+		return "---\n{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {rules: [{host: " + host + "}]}}\n"
+	}
+	one := deployed("a", "containers: [{name: c, image: x}]")
+	app, err := load(t, one+"---\n"+one+route("a")+route("b"))
+	if err != nil || len(app.Services) != 1 {
+		t.Errorf("%+v, %v", app, err)
+	}
+}
+
 func TestWhatCannotBeRunIsAProblemAtItsPlace(t *testing.T) {
 	one := func(container string) string { return deployed("a", "containers: [{name: c, image: x"+container+"}]") }
 	volume := func(volume string) string {
@@ -132,7 +144,7 @@ func TestWhatCannotBeRunIsAProblemAtItsPlace(t *testing.T) {
 		deployed("a", "hostNetwork: true, containers: [{name: c, image: x}]"):                   {"hostNetwork: instances have nothing of their node"},
 		deployed("a", "containers: []"):                                                         {"it has no container"},
 		deployed("a", "containers: [{name: c}]"):                                                {"container c has no image"},
-		one("") + "---\n" + one(""):                                                             {"app.yaml:3:1: deployment a: there are two of this name"},
+		one("") + "---\n" + one(", args: [x]"):                                                  {"app.yaml:3:1: deployment a: there are two of this name, which differ, the other in ", "app.yaml:1"},
 		strings.Replace(one(""), "matchLabels: {app: a}", "matchLabels: {app: b}", 1):           {"its selector does not match the labels of its template"},
 		one("") + "---\n" + deployed("b", "containers: [{name: c, image: x, env: [{name: A, value: 'http://web/'}]}]") +
 			"---\n{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: a}, ports: [{port: 80, targetPort: 8080}]}}": {"service web: port 80 is port 8080 of the pod, and nothing here forwards it: variable A of b names it, without the port beside the name; make both 8080, and connect there"},
