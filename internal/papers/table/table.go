@@ -266,6 +266,9 @@ func (t *table) records(r *Records, file int, c Columns) error {
 			r.All = append(r.All, one)
 		}
 	}
+	if pooled := t.pooled(r, used); pooled != "" {
+		r.Remarks = append(r.Remarks, pooled)
+	}
 	if none > 0 {
 		r.Remarks = append(r.Remarks, fmt.Sprintf("%s: %s without a value", t.name, quantity.Counted(none, "cell", "cells")))
 	}

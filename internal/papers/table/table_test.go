@@ -102,6 +102,25 @@ func equal(a, b Record) bool {
 		a.Round == b.Round && a.Better == b.Better && a.Unit == b.Unit && a.Value == b.Value && a.None == b.None && a.Line == b.Line
 }
 
+// A table of sizes and methods, as people publish them, looks like many samples of one thing.
+func TestResultsOfDifferentWorkAreNotOneSampleWithoutAWord(t *testing.T) {
+	const text = "library,dataset,compression,note,ms\na,small,none,x,1\na,large,zstd,x,90\nb,small,none,y,2\nb,large,zstd,y,80\n" // a note says nothing of its own
+	const remark = "have the same several values of dataset (2 values), compression (2 values), and are taken for samples of one thing: name a column that tells them apart by --workload, --level or --block"
+	for want, columns := range map[string][]Columns{
+		remark: {{Environment: "library", Values: []string{"ms"}}},
+		"": {{Environment: "library", Values: []string{"ms"}, Workload: "dataset", Level: []string{"compression"}},
+			{Environment: "library", Values: []string{"ms"}, Workload: "dataset"}, // which tells the compressions apart too
+			{Environment: "library", Values: []string{"ms"}, Block: "dataset"}},
+	} {
+		for _, c := range columns {
+			r, err := Read([]File{{Name: "t.csv", Data: []byte(text)}}, c)
+			if err != nil || (want == "") != (len(r.Remarks) == 0) || !strings.Contains(strings.Join(r.Remarks, "\n"), want) {
+				t.Errorf("%+v: %v, %+v, want %q", c, err, r, want)
+			}
+		}
+	}
+}
+
 // The forms of tables that people publish.
 func TestTablesOfAnyFormAreRead(t *testing.T) {
 	for what, c := range map[string]struct {
