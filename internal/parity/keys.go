@@ -16,6 +16,9 @@ const (
 	Planned = "plan"    // from the plan
 )
 
+// ClockRate is the fact that the trials show, and no fingerprint has.
+const ClockRate = "clock.rate"
+
 // Values that facts of several keys have.
 const (
 	None       = "none"        // no limit, no such thing

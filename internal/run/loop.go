@@ -121,6 +121,7 @@ func (e *execution) record(m made) error {
 	for i := range m.trials {
 		e.schedule.Record(m.trials[i])
 	}
+	e.fair = nil // the trials show how fast clocks run
 	e.deciding.Unlock()
 	slots := m.lane.batch.Slots
 	for i := range m.trials {

@@ -88,7 +88,7 @@ func TestANewRunDirectoryIsValid(t *testing.T) {
 	share, absent := 0.5, usage.Absent("the kernel does not say")
 	for _, trial := range []Trial{
 		{Block: 1, Position: 1, Environment: "native", Workload: "redis", Level: "clients=10", Status: OK, Instance: "b1-native-1",
-			Started: now, Ended: now, HostSeconds: 1, GuestSeconds: 1, TookSeconds: 2, OwnSeconds: .01,
+			Started: now, Ended: now, HostSeconds: 1, GuestSeconds: 1, ClockRate: .99, ClockUncertain: .01, TookSeconds: 2, OwnSeconds: .01,
 			Phases:  []environment.Phase{{Name: environment.PreparePhase, Duration: time.Second}, {Name: "engine", Duration: time.Millisecond}},
 			Paths:   &environment.Paths{Network: "veth pair, bridge", Root: "overlay", Data: "tmpfs", RootOn: "ext4 on vda1", DataOn: "memory"},
 			Metrics: map[string]float64{"get_rps": 1}, Missing: map[string]string{"set_rps": "not printed"},

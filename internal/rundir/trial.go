@@ -44,6 +44,11 @@ type Trial struct {
 	// HostSeconds and GuestSeconds are the duration of the driver by each clock.
 	HostSeconds  float64 `json:"host_s,omitempty"`
 	GuestSeconds float64 `json:"guest_s,omitempty"`
+	// ClockRate is how fast the clock of the driver's instance ran in the trial, as a share
+	// of the host's, and ClockUncertain how far off that may be, since a message asks for
+	// it. 0: no driver ran in an instance.
+	ClockRate      float64 `json:"clock_rate,omitempty"`
+	ClockUncertain float64 `json:"clock_uncertain,omitempty"`
 	// TookSeconds is what the trial took of its block for itself: start, preparation,
 	// samples and end.
 	TookSeconds float64 `json:"took_s,omitempty"`

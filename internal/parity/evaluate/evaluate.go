@@ -15,6 +15,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/subject"
 	"tare/internal/verdict"
@@ -26,15 +27,17 @@ type Book struct {
 	label  func(environment string) string
 	rules  *parity.Rules
 	prints map[subject.Cell][]parity.Fingerprint // by environment and workload, one a node
+	clocks map[subject.Cell]string               // how fast each ran, as a fact
 	// confounds are those that were asked for before.
 	confounds map[compared][]parity.Finding
 }
 
-// New returns a book. label returns the label of an environment, such as tcg.
-func New(plan *study.Plan, prints []parity.Fingerprint, label func(environment string) string) *Book {
+// New returns a book, with what the trials show of clocks. label returns the label of an
+// environment, such as tcg.
+func New(plan *study.Plan, prints []parity.Fingerprint, trials []rundir.Trial, label func(environment string) string) *Book {
 	rules := *parity.Builtin()
 	rules.Accepted = plan.Accept
-	b := &Book{plan: plan, label: label, rules: &rules, prints: map[subject.Cell][]parity.Fingerprint{}, confounds: map[compared][]parity.Finding{}}
+	b := &Book{plan: plan, label: label, rules: &rules, prints: map[subject.Cell][]parity.Fingerprint{}, confounds: map[compared][]parity.Finding{}, clocks: clocks(plan, trials)}
 	for _, p := range prints {
 		at := subject.Cell{Environment: p.Environment, Workload: p.Workload}
 		b.prints[at] = append(b.prints[at], p)
@@ -195,6 +198,9 @@ func (b *Book) with(f parity.Fingerprint, at subject.Cell) parity.Fingerprint {
 		facts = map[string]parity.Fact{}
 	}
 	maps.Copy(facts, b.planned(at))
+	if rate, known := b.clocks[at]; known {
+		facts[parity.ClockRate] = parity.Fact{Value: rate, Seen: parity.Outside}
+	}
 	f.Facts = facts
 	return f
 }

@@ -59,7 +59,7 @@ func prints(values map[string]string) (list []parity.Fingerprint) {
 func unlabelled(string) string { return "" }
 
 func TestTheRequestIsReadFromThePlan(t *testing.T) {
-	s := New(planned(t), nil, unlabelled).side(subject.Cell{Environment: "memory", Workload: "disk"})
+	s := New(planned(t), nil, nil, unlabelled).side(subject.Cell{Environment: "memory", Workload: "disk"})
 	for key, want := range map[string][2]string{
 		"options.data": {"tmpfs", "bind"}, "options.namespaces.pid": {"true", "true"}, "limits.cpus": {"2", "1"}, "with.size": {"2", "1"},
 	} {
@@ -71,7 +71,7 @@ func TestTheRequestIsReadFromThePlan(t *testing.T) {
 
 func TestTheSameOptionIsChosenWithinAKindAndAConfoundBetweenTwo(t *testing.T) {
 	p := planned(t)
-	b := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
+	b := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), nil, unlabelled)
 	classes := func(environment, baseline string) (list []string) {
 		c, known := b.Between(subject.Cell{Environment: environment, Workload: "disk"}, baseline)
 		if !known {
@@ -109,7 +109,7 @@ func TestTheSystemOfTheMachineIsAskedForWithinAKind(t *testing.T) {
 		}})
 	}
 	classes := func() (list []string) {
-		c, _ := New(p, prints, unlabelled).Between(subject.Cell{Environment: "memory", Workload: "cpu"}, "usual")
+		c, _ := New(p, prints, nil, unlabelled).Between(subject.Cell{Environment: "memory", Workload: "cpu"}, "usual")
 		for _, f := range c.Findings {
 			list = append(list, f.Finding+": "+string(f.Class)+" "+strings.Join(f.Asked, ", "))
 		}
@@ -145,7 +145,7 @@ func TestAMeaninglessComparisonHasNoVerdictUntilTheStudyAsksForIt(t *testing.T) 
 			c.Level = level
 			all = append(all, c)
 		}
-		return New(p, prints(map[string]string{"native": "ext4", "usual": "9p"}), unlabelled).Mark(all)
+		return New(p, prints(map[string]string{"native": "ext4", "usual": "9p"}), nil, unlabelled).Mark(all)
 	}
 	all := judged()
 	if c := all[0]; c.Verdict != verdict.Faster || len(c.Warnings) > 0 {
@@ -162,7 +162,7 @@ func TestAMeaninglessComparisonHasNoVerdictUntilTheStudyAsksForIt(t *testing.T) 
 }
 
 func TestOnlyContrastsThatAConfoundTouchesAreMarkedAndTheInputStaysAsItWas(t *testing.T) {
-	b := New(planned(t), prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled)
+	b := New(planned(t), prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), nil, unlabelled)
 	var contrasts []verdict.Contrast
 	for _, e := range []string{"usual", "memory"} {
 		for _, w := range []string{"disk", "cpu"} {
@@ -185,7 +185,7 @@ func TestOnlyContrastsThatAConfoundTouchesAreMarkedAndTheInputStaysAsItWas(t *te
 func TestOfALadderTheTwoEndsAreCompared(t *testing.T) {
 	p := planned(t)
 	p.Steps = []study.Step{{Part: "data", Environment: "usual", Base: "native"}, {Environment: "memory", Base: "native"}, {Part: "log", Environment: "memory", Base: "usual"}}
-	all := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), unlabelled).All()
+	all := New(p, prints(map[string]string{"native": "ext4", "usual": "ext4", "memory": "tmpfs"}), nil, unlabelled).All()
 	if len(all) != 2 || all[0].Environment != "memory" || all[0].Baseline != "native" || all[0].Workload != "disk" {
 		t.Errorf("%+v", all)
 	}
@@ -205,7 +205,7 @@ func TestAParameterWithoutAFactIsADifference(t *testing.T) {
 		for _, e := range p.Environments {
 			prints = append(prints, parity.Fingerprint{Environment: e.Name, Workload: c.workload})
 		}
-		b := New(p, prints, unlabelled)
+		b := New(p, prints, nil, unlabelled)
 		got, _ := b.Between(subject.Cell{Environment: "docker", Workload: c.workload}, "native")
 		want := parity.Difference{Fact: "parameter[" + c.parameter + "]", Baseline: c.usual, Environment: c.own}
 		if list := got.Confounds(); len(list) != 1 || list[0].Finding != "parameters" || !slices.Equal(list[0].Differences, []parity.Difference{want}) {
@@ -232,7 +232,7 @@ func TestAParameterOfTheDriversCommandGivesOneFinding(t *testing.T) {
 		{Environment: "native", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=" + parity.Address + "; exec drive $at"}}},
 		{Environment: "docker", Workload: "mysql", Facts: map[string]parity.Fact{"command[driver]": {Value: "at=instance; exec drive $at"}}},
 	}
-	got, _ := New(p, prints, unlabelled).Between(subject.Cell{Environment: "docker", Workload: "mysql"}, "native")
+	got, _ := New(p, prints, nil, unlabelled).Between(subject.Cell{Environment: "docker", Workload: "mysql"}, "native")
 	told := map[string]string{}
 	for _, f := range got.Confounds() {
 		for _, d := range f.Differences {
@@ -249,7 +249,7 @@ func TestEnvironmentsAreComparedOnOneNodeAndNodesInOneEnvironment(t *testing.T) 
 	on := func(node, environment, kernel string) parity.Fingerprint {
 		return parity.Fingerprint{Environment: environment, Workload: "disk", Node: node, Facts: map[string]parity.Fact{"node[kernel]": {Value: kernel}}}
 	}
-	b := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8"), on("n2", "usual", "6.8")}, unlabelled)
+	b := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8"), on("n2", "usual", "6.8")}, nil, unlabelled)
 	c, known := b.Between(subject.Cell{Environment: "memory", Workload: "disk"}, "usual")
 	if !known || slices.ContainsFunc(c.Findings, func(f parity.Finding) bool { return f.Finding == "the node" }) {
 		t.Errorf("%t, %+v", known, c.Findings)
@@ -258,7 +258,7 @@ func TestEnvironmentsAreComparedOnOneNodeAndNodesInOneEnvironment(t *testing.T) 
 	if len(n.Names) != 2 || len(n.Differ) != 1 || n.Differ[0].Fact != "node[kernel]" || !slices.Equal(n.Differ[0].Environments, []string{"usual"}) {
 		t.Errorf("%+v", n)
 	}
-	if _, known := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8")}, unlabelled).Between(subject.Cell{Environment: "memory", Workload: "disk"}, "usual"); known {
+	if _, known := New(planned(t), []parity.Fingerprint{on("n1", "usual", "6.1"), on("n2", "memory", "6.8")}, nil, unlabelled).Between(subject.Cell{Environment: "memory", Workload: "disk"}, "usual"); known {
 		t.Error("environments are compared on two nodes")
 	}
 }

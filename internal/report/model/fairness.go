@@ -36,7 +36,7 @@ func ConfoundMark(c *verdict.Contrast) string {
 
 // Fairness compares the fingerprints of a run.
 func Fairness(r *rundir.Run) *evaluate.Book {
-	return evaluate.New(r.Plan, r.Fingerprints, func(environment string) string { return r.Manifest.Environments[environment].Label })
+	return evaluate.New(r.Plan, r.Fingerprints, r.Trials, func(environment string) string { return r.Manifest.Environments[environment].Label })
 }
 
 // marked reports whether any comparison has the mark.

@@ -296,6 +296,7 @@ func (p *participant) finish(ctx context.Context, during usage.Pressure) {
 		p.release(p.spec.request, "after the trial")
 	}
 	t.Raw, t.Warnings = p.record.Outputs(), p.record.Warnings()
+	t.ClockRate, t.ClockUncertain = p.record.Clock()
 	t.Ended = t.Started.Add(time.Since(t.Started)) // the machine's clock may have been set meanwhile
 }
 

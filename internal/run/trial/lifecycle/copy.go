@@ -260,7 +260,12 @@ func (c *Copy) clocked(ctx context.Context, i *instances.Instance, do func() err
 	if err := do(); err != nil {
 		return err
 	}
-	if after, err := i.Agent().Clock(ctx); err == nil && !c.clockOff {
+	after, err := i.Agent().Clock(ctx)
+	if err != nil {
+		return nil // what was done is, and the next reading says that the instance is lost
+	}
+	c.record.clocked(before, after)
+	if !c.clockOff {
 		warnings := clockWarning(before, after)
 		c.clockOff = len(warnings) > 0
 		c.record.Warn(warnings...)

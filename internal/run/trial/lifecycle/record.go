@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"tare/internal/agent"
 	"tare/internal/rundir"
 )
 
@@ -15,6 +16,9 @@ type Record struct {
 	mu       sync.Mutex
 	raw      []rundir.Raw
 	warnings []string
+	// host, instance and slack are seconds: what the two clocks advanced while commands
+	// ran, and how far that may be off.
+	host, instance, slack float64
 }
 
 // NewRecord stores outputs in the files that open returns; nil discards them.
@@ -45,6 +49,26 @@ func (r *Record) Warn(lines ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.warnings = append(r.warnings, lines...)
+}
+
+// clocked adds how far both clocks went between two readings.
+func (r *Record) clocked(before, after agent.ClockReading) {
+	ratio, uncertain := agent.ClockDrift(before, after)
+	host := after.Sent.Sub(before.Sent).Seconds()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.host, r.instance, r.slack = r.host+host, r.instance+ratio*host, r.slack+uncertain*host
+}
+
+// Clock is how fast the clocks of the drivers' instances ran, as a share of the host's, and
+// how far that may be off; 0 where no driver ran.
+func (r *Record) Clock() (rate, uncertain float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.host <= 0 {
+		return 0, 0
+	}
+	return r.instance / r.host, r.slack / r.host
 }
 
 // Outputs are the files that were stored so far, in the order of their ends.
