@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -63,8 +64,9 @@ const usage = `tare-agent runs in the instances that tare starts. It is not mean
                          its exit, and run the first
   tare-agent call KIND MILLISECONDS
                          do one kind of system call for that long, and print how
-                         many and how long they took; call prepare makes the
-                         files that some need, in the current directory
+                         many and how long they took; call prepare copies the
+                         program and makes the files that some need, in the
+                         current directory
   tare-agent init        run as a guest's init (also when called /init)
   tare-agent --version
 `
@@ -88,6 +90,9 @@ func main() {
 	}
 	if os.Getpid() == 1 && os.Args[0] == "/init" {
 		mode = "init"
+	}
+	if path.Base(os.Args[0]) == "true" {
+		return // in the image that tare has in itself
 	}
 	var err error
 	switch mode {

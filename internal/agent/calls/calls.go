@@ -5,6 +5,7 @@
 package calls
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -30,7 +31,7 @@ type Kind struct {
 const Nothing = "nothing"
 
 var kinds = slices.Concat([]Kind{{Nothing, nothing}, {"compute", compute}, {"getpid", getpid}, {"clock", clock}},
-	ofFiles, ofMemory, ofStreams, ofThreads, ofSockets)
+	ofPrograms, ofFiles, ofMemory, ofStreams, ofThreads, ofSockets)
 
 // Kinds are the names of all kinds.
 func Kinds() (names []string) {
@@ -94,7 +95,7 @@ func Measure(name string, length time.Duration) (c Count, err error) {
 // for so many milliseconds.
 func Run(args []string, out io.Writer) error {
 	if slices.Equal(args, []string{"prepare"}) {
-		return prepareFiles()
+		return errors.Join(prepareProgram(), prepareFiles())
 	}
 	if len(args) != 2 {
 		return fmt.Errorf("call takes prepare, or a kind and milliseconds, not %q", args)

@@ -24,14 +24,37 @@ var files embed.FS
 // Write writes the agent's executable to the directory, once per version, and
 // returns its path.
 func Write(directory string) (path string, err error) {
-	return write(files, directory)
+	return write(files, beside(), directory)
 }
 
-func write(from fs.FS, directory string) (path string, err error) {
-	binary, err := fs.ReadFile(from, "tare-agent")
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("this tare was built without its agent; build it with `make build`")
+// Contents is the agent's executable: the embedded one, or, where `go install` built tare
+// without it, the one that it put beside tare.
+func Contents() ([]byte, error) { return contents(files, beside()) }
+
+const name = "tare-agent"
+
+func contents(from fs.FS, beside string) ([]byte, error) {
+	binary, err := fs.ReadFile(from, name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return binary, err
 	}
+	if binary, err = os.ReadFile(filepath.Join(beside, name)); err != nil {
+		return nil, fmt.Errorf("this tare was built without its agent, and there is none beside it: %w; build it with `make build`, or install both in its source: CGO_ENABLED=0 go install ./cmd/tare ./cmd/tare-agent", err)
+	}
+	return binary, nil
+}
+
+// beside is the directory of this program.
+func beside() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(self)
+}
+
+func write(from fs.FS, beside, directory string) (path string, err error) {
+	binary, err := contents(from, beside)
 	if err != nil {
 		return "", err
 	}

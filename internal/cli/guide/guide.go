@@ -337,8 +337,12 @@ func (m machine) next(g *Guide) {
 		add("tare doctor", "what works here; it waits for all checks")
 		return
 	case g.Images != "":
+		m.imageless(g)
 		add("tare try IMAGE", "measure an image that is made")
 		return
+	}
+	if m.made == 0 {
+		m.imageless(g)
 	}
 	const command = "-- gzip -k -c /bin/bash"
 	if m.baseline != "" && !slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == m.baseline && e.State != environment.Missing }) {
@@ -350,6 +354,17 @@ func (m machine) next(g *Guide) {
 	add("tare run "+first, "a small study with a report"+m.duration())
 	if g.Newest == nil {
 		add("tare try IMAGE", "measure a service of yours, from its image")
+	}
+}
+
+// imageless adds the study that needs no image where no run is there yet: it has figures
+// before any image is made.
+func (m machine) imageless(g *Guide) {
+	able := func(kind string) bool {
+		return slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == kind && e.State != environment.Missing })
+	}
+	if g.Newest == nil && able("native") && (able("bubblewrap") || able("gvisor") || able("docker")) {
+		g.Next = append(g.Next, Step{"tare run first", "the first figures, in a minute: nothing is built"})
 	}
 }
 

@@ -35,8 +35,11 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Parse distinguishes the four kinds of references.
+// Parse distinguishes the kinds of references.
 func Parse(reference string) (Origin, error) {
+	if reference == Own {
+		return ownOrigin{}, nil
+	}
 	kind, rest, _ := strings.Cut(reference, ":")
 	switch kind {
 	case "docker-daemon":

@@ -140,7 +140,7 @@ func configuration(from Origin, img v1.Image, digest string) (*v1.ConfigFile, er
 		return nil, fmt.Errorf("its configuration cannot be read: %w", err)
 	}
 	switch from.(type) {
-	case layoutOrigin, tarOrigin: // see configDigest
+	case layoutOrigin, tarOrigin, ownOrigin: // see configDigest
 		if got := fmt.Sprintf("sha256:%x", sha256.Sum256(raw)); got != digest {
 			return nil, errors.New("it changed while it was read: try again")
 		}

@@ -123,7 +123,7 @@ tare parity
   tare: an argument is missing; usage: tare parity STUDY|RUN [flags]
   [2]
   $ tare parity quik
-  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
+  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, first, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
   [2]
   $ tare parity ./missing.yaml
   tare: study file ./missing.yaml: no such file or directory

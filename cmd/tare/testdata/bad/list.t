@@ -46,7 +46,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: there is no image "sha256:" in the store home/images; `tare ls images` lists them
   [2]
   $ tare save nginx image.tar
-  tare: unknown study "nginx"; known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security; to use a file, give its path, such as ./nginx.yaml
+  tare: unknown study "nginx"; known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, first, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security; to use a file, give its path, such as ./nginx.yaml
   [2]
   $ tare rm
   tare: an argument is missing; usage: tare rm NAME... [flags]

@@ -483,7 +483,7 @@ Design, sampling, prices, scales
   [2]
   $ sed 's/^design.*/accept: [direct IO in the sandbox]/' good.yaml >bad.yaml
   $ tare run bad.yaml --dry-run
-  tare: bad.yaml:10:10: accept: unknown confound "direct IO in the sandbox"; did you mean "direct I/O in the sandbox"? (known: log path, overlay, data directory's file system, configuration, direct I/O in the sandbox, mount options, another disk, host's page cache behind the guest's disk, syncs are ignored, parameters, command line, another build, C library and allocator, environment variables, time zone and locale, limits, share against neighbours, scheduling, user of the server, number of open files, another kernel, processor, features of the processor, mitigations, huge pages, processors and memory, network settings of the kernel, settings of the kernel, network path, packet filter, the node, the pod's network, exclusive cores)
+  tare: bad.yaml:10:10: accept: unknown confound "direct IO in the sandbox"; did you mean "direct I/O in the sandbox"? (known: log path, overlay, data directory's file system, configuration, direct I/O in the sandbox, mount options, another disk, host's page cache behind the guest's disk, syncs are ignored, parameters, command line, another build, C library and allocator, environment variables, time zone and locale, limits, share against neighbours, scheduling, user of the server, number of open files, clock of the instance, another kernel, processor, features of the processor, mitigations, huge pages, processors and memory, network settings of the kernel, settings of the kernel, network path, packet filter, the node, the pod's network, exclusive cores)
   [2]
 
   $ sed 's/^design.*/price: {cpu_hour: 1}/' good.yaml >bad.yaml
