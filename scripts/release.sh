@@ -69,11 +69,12 @@ go run ./site -manuals "$work/all/man" -version "$VERSION" -date "$seconds"
 for shell in bash fish; do "$own" completion $shell >"$work/all/completions/tare.$shell"; done
 "$own" completion zsh >"$work/all/completions/_tare"
 go run ./deploy/release -notices "$work/all/THIRD-PARTY-LICENSES" ./cmd/tare ./cmd/tare-agent
-cp README.md CHANGELOG.md LICENSE "$work/all"
+cp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE "$work/all"
+cp -r docs examples schema "$work/all" # what the README and messages refer to
 
 # What the packages have where Debian's policy wants it.
 mkdir "$work/packaged"
-cp -r "$work/all/man" "$work/all/completions" README.md "$work/packaged"
+cp -r "$work/all"/{man,completions,docs,examples,schema} README.md CONTRIBUTING.md SECURITY.md "$work/packaged"
 gzip -9 -n "$work"/packaged/man/*
 gzip -9 -n <CHANGELOG.md >"$work/packaged/changelog.gz"
 {

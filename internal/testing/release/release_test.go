@@ -166,7 +166,7 @@ func TestThePackagesHoldTheSameFiles(t *testing.T) {
 	deb := one(t, "*_amd64.deb")
 	needs.Program(t, "dpkg-deb", "rpm")
 	tree := names(t, []byte(sh(t, "dpkg-deb", "--fsys-tarfile", deb)))
-	for _, wanted := range []string{"/usr/bin/tare", "/usr/share/man/man1/tare-run.1.gz", "/usr/share/bash-completion/completions/tare", "/usr/share/doc/tare/copyright"} {
+	for _, wanted := range []string{"/usr/bin/tare", "/usr/share/man/man1/tare-run.1.gz", "/usr/share/bash-completion/completions/tare", "/usr/share/doc/tare/copyright", "/usr/share/doc/tare/docs/README.md", "/usr/share/doc/tare/schema/study.schema.json", "/usr/share/doc/tare/examples/README.md"} {
 		if !slices.Contains(tree, wanted) {
 			t.Errorf("the .deb lacks %s", wanted)
 		}
@@ -204,7 +204,7 @@ func TestTheBillOfMaterialsListsTheModulesWithTheirLicences(t *testing.T) {
 
 func TestTheTarballSaysWhatItIsMadeFrom(t *testing.T) {
 	listed := strings.Fields(sh(t, "tar", "--list", "--file", one(t, "*linux-amd64.tar.gz")))
-	for _, file := range []string{"tare", "LICENSE", "THIRD-PARTY-LICENSES", "README.md", "man/tare.1", "completions/_tare"} {
+	for _, file := range []string{"tare", "LICENSE", "THIRD-PARTY-LICENSES", "README.md", "docs/README.md", "schema/study.schema.json", "examples/README.md", "man/tare.1", "completions/_tare"} {
 		if !slices.Contains(listed, "tare-"+version+"-linux-amd64/"+file) {
 			t.Errorf("it lacks %s", file)
 		}
