@@ -7,10 +7,14 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"tare/internal/author/bench"
+	"tare/internal/author/try"
 	"tare/internal/environment"
 	"tare/internal/report/model"
 	"tare/internal/report/text"
+	"tare/internal/run"
 	"tare/internal/rundir"
+	"tare/internal/study"
 	"tare/internal/verdict"
 )
 
@@ -25,7 +29,24 @@ func showRun(app *App, directory string, asJSON, verify, all bool) error {
 	if asJSON {
 		return printJSON(app.Stdout, runDocument(in))
 	}
-	return text.Write(app.Stdout, in, terminalOptions(app.Stdout, all))
+	return showVerdicts(app, in, all)
+}
+
+// showVerdicts prints what the command that made a run printed last, or with all the tables
+// of all runs.
+func showVerdicts(app *App, in model.Input, all bool) error {
+	o := terminalOptions(app.Stdout, all)
+	switch {
+	case all:
+	case in.Plan.Origin == study.CommandLine:
+		bench.Summarize(&run.Result{Run: &rundir.Run{Plan: in.Plan, Manifest: in.Manifest, Trials: in.Trials}, Contrasts: in.Contrasts}).Text(app.Stdout, o.Width)
+		return nil
+	case in.Plan.Origin == try.MadeBy:
+		return text.WriteColumns(app.Stdout, in, try.Figure, o)
+	case len(in.Plan.Steps) > 0:
+		return text.WriteWhy(app.Stdout, in, o)
+	}
+	return text.Write(app.Stdout, in, o)
 }
 
 // runDocument is what --json prints of a run.

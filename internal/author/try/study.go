@@ -31,7 +31,8 @@ const (
 	startName = "startup"
 )
 
-const madeBy = "tare try"
+// MadeBy is the origin of the studies that tare try makes.
+const MadeBy = "tare try"
 
 // Visit is the plan with which the image is started once, in the baseline.
 func (o Options) Visit() (*study.Plan, error) {
@@ -46,7 +47,7 @@ func (o Options) Visit() (*study.Plan, error) {
 
 func (o Options) draft(environments []study.DraftEnvironment) study.Draft {
 	return study.Draft{
-		Title: o.Image, Name: o.name(), Origin: madeBy, Baseline: environments[0].Name, Environments: environments,
+		Title: o.Image, Name: o.name(), Origin: MadeBy, Baseline: environments[0].Name, Environments: environments,
 		Reference: o.Image, Margin: o.Margin, Secret: o.Secrets,
 	}
 }
@@ -62,7 +63,7 @@ func (o Options) study(g guesses) (*Study, error) {
 	s := &Study{Guesses: g.list, Private: len(o.Env)+len(g.env) > 0}
 	var err error
 	if s.YAML, err = o.yaml(g); err == nil {
-		s.Plan, err = study.Resolve(&study.File{Origin: madeBy, Name: o.name(), Source: s.YAML}, study.Overrides{Seed: o.Seed})
+		s.Plan, err = study.Resolve(&study.File{Origin: MadeBy, Name: o.name(), Source: s.YAML}, study.Overrides{Seed: o.Seed})
 	}
 	return s, err
 }

@@ -36,7 +36,7 @@ func TestTheSavedStudyIsTheOneThatWasRun(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, made.YAML)
 		}
-		again, err := study.Resolve(&study.File{Origin: madeBy, Name: o.name(), Source: made.YAML}, study.Overrides{Seed: &seed})
+		again, err := study.Resolve(&study.File{Origin: MadeBy, Name: o.name(), Source: made.YAML}, study.Overrides{Seed: &seed})
 		if err != nil {
 			t.Fatal(err)
 		}

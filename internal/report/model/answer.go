@@ -71,7 +71,21 @@ func (v *Report) costs(e *Environment, metric, what string, meaning func(*verdic
 		return fmt.Sprintf("%s: %s in %s, so %s", what, sized(most.Contrast), most.place, meaning(most.Contrast))
 	}
 	least := slices.MinFunc(decided, func(a, b at) int { return cmp.Compare(a.Estimate, b.Estimate) })
-	return fmt.Sprintf("%s: from %s in %s to %s in %s, so there %s", what, EstimateText(least.Contrast), least.place, sized(most.Contrast), most.place, meaning(most.Contrast))
+	return fmt.Sprintf("%s: from %s in %s to %s in %s, so there %s%s", what, EstimateText(least.Contrast), least.place, sized(most.Contrast), most.place, meaning(most.Contrast), v.mean(e, metric))
+}
+
+// mean is the geometric mean of a metric over all places that have it; "" where a comparison
+// means nothing.
+func (v *Report) mean(e *Environment, metric string) string {
+	own := lists.Filter(v.Contrasts, func(c verdict.Contrast) bool { return c.Metric == metric })
+	if slices.ContainsFunc(own, func(c verdict.Contrast) bool { return c.Environment == e.Name && c.Withheld() }) {
+		return ""
+	}
+	means := verdict.Geomeans(own)
+	if i := slices.IndexFunc(means, func(g verdict.Geomean) bool { return g.Environment == e.Name }); i >= 0 {
+		return fmt.Sprintf("; geomean of %d: %s", means[i].Places, Change(means[i].Log))
+	}
+	return ""
 }
 
 // sized is a change with its interval and the number of its blocks.
@@ -228,6 +242,9 @@ func (v *Report) Next() (Step, bool) {
 	}
 	if v.marked() {
 		return Step{"tare parity " + commandLine([]string{name}), "what else differs, and how to remove it"}, true
+	}
+	if len(v.Contrasts) == 0 && len(v.Skipped) > 0 {
+		return Step{"tare", "the one command that adds environments, so that there is something to compare"}, true
 	}
 	open, blocks := 0, 0
 	var slowest *verdict.Contrast

@@ -56,7 +56,7 @@ var sections = []struct {
 	place Place
 	in    []Excerpt
 }{
-	{answer, First, []Excerpt{Columns}},
+	{answer, First, []Excerpt{Why, Columns}},
 	{claims, Before, []Excerpt{Claims}},
 	{attribution, Before, []Excerpt{Why, Paper}},
 	{parities, Beside, []Excerpt{Why}},
