@@ -76,3 +76,25 @@ func TestTheLoadSaysWhereItComesFrom(t *testing.T) {
 		}
 	}
 }
+
+func TestTheReasonOfAMissingVerdictIsThatOfItsOwnComparisons(t *testing.T) {
+	in, n := reporttest.Quick(), 0
+	for i := range in.Contrasts {
+		c := &in.Contrasts[i]
+		if c.Environment != "gvisor" || !c.Primary {
+			continue
+		}
+		switch n++; n {
+		case 1:
+			c.Withhold([]string{"direct I/O in the sandbox"})
+		case 2:
+			c.Verdict, c.N = verdict.None, 2
+		}
+		c.Warnings = append(c.Warnings, verdict.Warning{Code: verdict.Confound})
+	}
+	for _, h := range model.New(in).Headlines() {
+		if want := "no verdict† in 2 (1 of them not comparable: direct I/O in the sandbox)"; h.Environment == "gvisor" && !strings.Contains(h.Text, want) {
+			t.Errorf("there is no %q in: %s", want, h.Text)
+		}
+	}
+}

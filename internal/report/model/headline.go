@@ -87,7 +87,10 @@ func (v *Report) sumUp(e *Environment) string {
 		if len(parts) == before {
 			text += fmt.Sprintf(" of %s", quantity.Counted(total, "comparison", "comparisons"))
 		}
-		if why := v.withheld(e); word == noVerdict+Mark && why != "" {
+		if why, n := v.withheld(e); word == noVerdict+Mark && n > 0 {
+			if n < counts[word] { // the others have too few blocks
+				why = fmt.Sprintf("%d of them %s", n, why)
+			}
 			text += " (" + why + ")"
 		}
 		if most, metric := v.largest(e, word); most != nil {
@@ -117,15 +120,21 @@ func headWord(c *verdict.Contrast) string {
 	return VerdictWord(c) + ConfoundMark(c)
 }
 
-// withheld are the reasons that took verdicts of primary comparisons of an environment.
-func (v *Report) withheld(e *Environment) string {
+// withheld are the reasons that took verdicts of primary comparisons of an environment, and
+// how many.
+func (v *Report) withheld(e *Environment) (reasons string, n int) {
 	var all []string
 	for _, r := range v.Primary() {
-		if c := r.Metric.Cells[v.cellIndex(e)].Contrast; c != nil && c.Withheld() && !slices.Contains(all, c.Reason.String()) {
+		c := r.Metric.Cells[v.cellIndex(e)].Contrast
+		if c == nil || !c.Withheld() {
+			continue
+		}
+		n++
+		if !slices.Contains(all, c.Reason.String()) {
 			all = append(all, c.Reason.String())
 		}
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(all, "; "), n
 }
 
 // largest is the primary comparison of an environment that differs most among those with
