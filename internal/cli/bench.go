@@ -47,7 +47,7 @@ The command is not run in a shell. To use one:
 		Example: `  tare bench -- sysbench cpu --time=1 run
   tare bench --env native,docker --image redis:7 -- redis-server --version
   tare bench --env native --runs 20 --warmup 3 -- sleep 0.1
-  tare bench --parameter-scan threads,1,4 -- sysbench cpu --threads={threads} run
+  tare bench --parameter-scan n,1,4 -- sysbench cpu --threads={n} run
   tare bench --cold --env docker,gvisor -- true`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -103,7 +103,7 @@ The command is not run in a shell. To use one:
 	flags.StringArrayVar(&b.Mounts, "mount", nil, "`directory` or file of this machine that instances have too: HOST:INSIDE[:ro]")
 	flags.StringVar(&b.Input, "input", "", "`file` that is copied into each instance (/data/input) and is the command's standard input")
 	flags.StringArrayVar(&b.Secrets, "secret", nil, "environment `variable` of the commands with a secret value: NAME has that of tare's own, NAME=FILE that of a file")
-	flags.StringVarP(&b.Scan, "parameter-scan", "P", "", "the `values` that {NAME} of the commands takes, a comparison for each: NAME,FROM,TO or NAME,FROM,TO,STEP")
+	flags.StringVarP(&b.Scan, "parameter-scan", "P", "", "`NAME,FROM,TO[,STEP]`: the values that {NAME} in the commands takes")
 	flags.Uint64Var(&seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVarP(&out, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
 	exports.add(flags)

@@ -22,8 +22,8 @@ func (h *helpAll) Type() string     { return "bool" }
 
 // rare are the flags of commands with many that --help leaves out.
 var rare = map[string][]string{
-	"tare bench": {"cleanup", "env-var", "export-csv", "export-markdown", "fresh", "ignore-failure", "input", "listen", "margin",
-		"mount", "no-wait", "package", "secret", "seed", "setup", "workdir"},
+	"tare bench": {"cleanup", "env-var", "export-csv", "export-markdown", "figure", "fresh", "ignore-failure", "input", "listen", "margin",
+		"mount", "no-wait", "package", "parameter-scan", "secret", "seed", "setup", "workdir"},
 	"tare report":  {"against", "figures"},
 	"tare run":     {"listen", "no-wait", "parallel", "seed", "or-resume"},
 	"tare try":     {"listen", "margin", "no-wait", "out", "secret", "seed", "wait"},

@@ -103,7 +103,7 @@ func TestReportRejectsInvalidInputWithTheReason(t *testing.T) {
 		want string
 	}{
 		{[]string{"nothing"}, "there is no run nothing"},
-		{[]string{"loop-1", "--format", "docx"}, "choose one of html, md, text, openmetrics"},
+		{[]string{"loop-1", "--format", "docx"}, "choose one of html, md, text, brief, openmetrics"},
 		{[]string{"loop-1", "--format", "html,md", "--out", "-"}, "--out - is one file"},
 		{[]string{"loop-1", "--format", "csv", "--out", "-"}, "csv is several files (observations.csv, contrasts.csv)"},
 		{[]string{home}, "is not a run"},
