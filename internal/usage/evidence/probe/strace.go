@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -44,11 +45,16 @@ func startStrace(ctx context.Context, footprints []usage.Footprint, why error) (
 	}
 	s := &stracer{read: make(chan struct{}), counted: newTraced(), before: map[int]uint64{}, began: time.Now()}
 	s.note = fmt.Sprintf("counted with strace, which slows the program many times; waits are the calls during which another task made one: %v", why)
-	tasks := finder.list()
+	tasks, processes := finder.list(), 0
 	arguments := []string{"-f", "-yy", "-s", "0", "-o", "/dev/stdout"}
 	for tid := range tasks {
-		if minor, _, err := faults(tid); err == nil {
-			s.before[tid] = minor
+		minor, _, err := faults(tid)
+		if err != nil {
+			continue
+		}
+		s.before[tid] = minor
+		if leads(tid) { // strace attaches to the threads of a process together
+			processes++
 			arguments = append(arguments, "-p", strconv.Itoa(tid))
 		}
 	}
@@ -66,7 +72,7 @@ func startStrace(ctx context.Context, footprints []usage.Footprint, why error) (
 		return nil, fmt.Errorf("strace: %w", err)
 	}
 	attached := make(chan int, 1)
-	crash.Go(func() { attached <- attachedTo(messages, len(s.before)) })
+	crash.Go(func() { attached <- attachedTo(messages, processes) })
 	crash.Go(func() {
 		defer close(s.read)
 		lines := bufio.NewScanner(out)
@@ -80,18 +86,24 @@ func startStrace(ctx context.Context, footprints []usage.Footprint, why error) (
 	case n := <-attached:
 		if n == 0 {
 			s.end()
-			return nil, fmt.Errorf("strace attached to none of %d tasks", len(s.before))
+			return nil, fmt.Errorf("strace attached to none of %d processes", processes)
 		}
 	case <-time.After(attaching):
 	}
 	return s, nil
 }
 
+// leads says whether a task is the first of its process.
+func leads(tid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	return err == nil && strings.Contains(string(text), fmt.Sprintf("\nTgid:\t%d\n", tid))
+}
+
 // attachedTo reads strace's messages, and returns after so many tasks were attached, or at
 // the end of the messages; it goes on to read them.
-func attachedTo(messages io.Reader, tasks int) (attached int) {
+func attachedTo(messages io.Reader, processes int) (attached int) {
 	lines := bufio.NewScanner(messages)
-	for attached < tasks && lines.Scan() {
+	for attached < processes && lines.Scan() {
 		if strings.Contains(lines.Text(), "attached") {
 			attached++
 		}
