@@ -207,7 +207,8 @@ const (
 	leastChange  = .05      // of what the environment would add
 	buffer       = 64 << 10 // of a change to larger reads and writes
 	onceIn       = 10       // operations, for what an operation need not do each time
-	severalTimes = 1.5      // in an operation
+	bothEnds     = 2.       // calls of an operation: one of the program, one of who asks
+	severalTimes = 3        // in an operation
 )
 
 // changes whose price is known: fewer and larger reads and writes, and what need not be done
@@ -221,8 +222,8 @@ func changes(items []Item, shares []Share, prices map[string]float64) (all []Cha
 		what, now, then := "", worth(item, prices), 0.
 		switch {
 		case item.Bytes != nil && item.Count >= severalTimes && *item.Bytes < buffer/2 && len(item.Kinds) > 1:
-			what = "the same bytes of " + item.Name + " in one call of an operation, or in calls of 64 KiB"
-			n := max(1, item.Count**item.Bytes/buffer)
+			what = item.Name + " merged into two of an operation"
+			n := max(bothEnds, item.Count**item.Bytes/buffer)
 			then = now * n / item.Count
 		case item.Name == filesOpened && item.Count >= 1./onceIn:
 			what, then = "files kept open for ten operations", now/onceIn

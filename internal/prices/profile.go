@@ -59,6 +59,8 @@ type Item struct {
 	Name  string   `json:"name"`
 	Count float64  `json:"count"`           // in one operation
 	Bytes *float64 `json:"bytes,omitempty"` // of one, on average
+	// Mostly names the most frequent of other calls.
+	Mostly []string `json:"mostly,omitempty"`
 	// Kinds of calls that it is priced by, and how much of each is in one operation.
 	Kinds map[string]float64 `json:"kinds,omitempty"`
 }
@@ -164,14 +166,14 @@ func middle(blocks [][]Item) (items []Item) {
 	}
 	for _, name := range names {
 		var counts, bytes []float64
-		kinds := map[string][]float64{}
+		kinds, item := map[string][]float64{}, Item{Name: name}
 		for n, block := range blocks {
 			at := slices.IndexFunc(block, func(i Item) bool { return i.Name == name })
 			if at < 0 {
 				counts = append(counts, 0)
 				continue
 			}
-			counts = append(counts, block[at].Count)
+			counts, item.Mostly = append(counts, block[at].Count), block[at].Mostly
 			if b := block[at].Bytes; b != nil {
 				bytes = append(bytes, *b)
 			}
@@ -182,7 +184,7 @@ func middle(blocks [][]Item) (items []Item) {
 				kinds[kind] = append(kinds[kind], v)
 			}
 		}
-		item := Item{Name: name, Count: stats.Median(counts), Kinds: map[string]float64{}}
+		item.Count, item.Kinds = stats.Median(counts), map[string]float64{}
 		if len(bytes) > 0 {
 			b := stats.Median(bytes)
 			item.Bytes = &b
@@ -388,13 +390,29 @@ func (c *counts) calls() {
 	c.add("questions for events (epoll, poll)", polled, map[string]float64{"epoll": polled})
 	synced := c.take(all, Unpriced...)
 	c.add("syncs to disk", synced, nil)
-	rest := max(failed, 0)
+	left := map[string]float64{"reads and writes that fail": max(failed, 0)}
 	for name, v := range c.of {
-		if strings.HasPrefix(name, evidence.Syscall) {
-			rest += max(v, 0)
+		if call, is := strings.CutPrefix(name, evidence.Syscall); is {
+			left[call] = max(v, 0)
 		}
 	}
-	c.add("other calls", rest, map[string]float64{"getpid": rest})
+	var rest float64
+	for _, v := range left {
+		rest += v
+	}
+	if c.add("other calls", rest, map[string]float64{"getpid": rest}); rest > 0 {
+		c.items[len(c.items)-1].Mostly = mostly(left, rest)
+	}
+}
+
+// mostly are the names of at most two that are a fifth of all each, the largest first.
+func mostly(left map[string]float64, all float64) []string {
+	names := slices.SortedFunc(maps.Keys(left), func(a, b string) int { return cmp.Or(cmp.Compare(left[b], left[a]), strings.Compare(a, b)) })
+	n := 0
+	for n < min(2, len(names)) && left[names[n]] >= all/5 {
+		n++
+	}
+	return names[:n]
 }
 
 // Unpriced are calls that the list has no price for.

@@ -210,7 +210,7 @@ func TestChangesOfTheProgramHaveWhatTheyWouldSave(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := priced(map[string]float64{"pipe-1": 2000, "pipe-4k": 2000, "open": 5000}).Predict(p)[0]
-	if len(one.Changes) != 2 || math.Abs(one.Changes[0].Saves-9000) > 1e-6 || math.Abs(one.Changes[1].Saves-4500) > 1e-6 {
+	if len(one.Changes) != 2 || math.Abs(one.Changes[0].Saves-8000) > 1e-6 || math.Abs(one.Changes[1].Saves-4500) > 1e-6 {
 		t.Errorf("%+v", one.Changes)
 	}
 	if text := one.sentence(p); !strings.Contains(text, "67% writes to pipes up to 4 KiB (10.0 at 1.00 µs), 33% files opened") || !strings.Contains(text, "files kept open for ten operations would save 4.50 µs") {

@@ -20,7 +20,7 @@ func (p Profile) Text(w io.Writer, columns int) {
 		if item.Bytes != nil {
 			bytes = model.Figure(*item.Bytes, "B")
 		}
-		rows = append(rows, []string{item.Name, model.Digits(item.Count), bytes})
+		rows = append(rows, []string{item.name(), model.Digits(item.Count), bytes})
 	}
 	aligned(w, rows, columns)
 	fmt.Fprintln(w)
@@ -76,7 +76,7 @@ func (one Prediction) sentence(p Profile) string {
 	var parts []string
 	for _, s := range one.Items {
 		if share := s.CPU / total; share >= .05 && len(parts) < most {
-			parts = append(parts, fmt.Sprintf("%s %s (%s)", model.Percent(share), s.Name, p.amountOf(s)))
+			parts = append(parts, fmt.Sprintf("%s %s", model.Percent(share), p.inWords(s)))
 		}
 	}
 	text := fmt.Sprintf("%s: nothing in the profile costs more there", name)
@@ -98,12 +98,19 @@ func (one Prediction) sentence(p Profile) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// amountOf says how many there are of an item, and what one costs.
-func (p Profile) amountOf(s Share) string {
+// inWords is the item with how many there are, and what one costs.
+func (p Profile) inWords(s Share) string {
 	for _, item := range p.Items {
 		if item.Name == s.Name && item.Count > 0 {
-			return fmt.Sprintf("%s at %s", model.Digits(item.Count), model.Figure(s.CPU/item.Count, nano))
+			return fmt.Sprintf("%s (%s at %s)", item.name(), model.Digits(item.Count), model.Figure(s.CPU/item.Count, nano))
 		}
 	}
-	return model.Figure(math.Abs(s.CPU), nano)
+	return fmt.Sprintf("%s (%s)", s.Name, model.Figure(math.Abs(s.CPU), nano))
+}
+
+func (i Item) name() string {
+	if len(i.Mostly) == 0 {
+		return i.Name
+	}
+	return i.Name + ", mostly " + strings.Join(i.Mostly, " and ")
 }
