@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"regexp"
 
 	"tare/internal/base/failing"
 )
@@ -22,6 +23,9 @@ var k6Fields = []struct{ metric, value, field string }{
 	{"http_req_duration", "p(99.9)", "latency_p999"}, {"http_req_duration", "max", "latency_max"},
 	{"http_req_waiting", "avg", "waiting_avg"}, {"http_req_connecting", "avg", "connect_avg"},
 }
+
+// k6Text is a line of the summary that k6 prints, whose marks and dots differ by version.
+var k6Text = regexp.MustCompile(`(?m)^[ \t✓✗]*(http_reqs|iterations|vus_max|data_sent)\.{4,}: `)
 
 // k6Document is a line of --out json, or the summary, which has metrics.
 type k6Document struct {
@@ -51,6 +55,8 @@ func k6Runs(file []byte) (runs []k6Run) {
 			return runs
 		case errors.Is(err, io.EOF):
 			fail("k6's summary is missing: write it with --summary-export=FILE, and print that file after the requests; %s", ending(lines(file)))
+		case err != nil && k6Text.Match(file):
+			fail("this is k6's summary for people, whose values are rounded: have k6 write --summary-export=FILE too, and read that")
 		case err != nil:
 			fail("k6's JSON: %w; %s", err, ending(lines(file)))
 		case d.Metrics != nil:
@@ -59,7 +65,7 @@ func k6Runs(file []byte) (runs []k6Run) {
 		case d.Type == "Point" && d.Metric == "http_req_duration":
 			run.latencies = append(run.latencies, d.Data.Value)
 		case d.Type != "Point" && d.Type != "Metric":
-			fail("byte %d is the end of neither a point nor a summary of k6", decoder.InputOffset())
+			fail("the JSON that ends at byte %d is neither a point nor a summary of k6: a handleSummary of one's own writes what it likes; have it write JSON.stringify(data), or use --summary-export=FILE", decoder.InputOffset())
 		}
 	}
 }

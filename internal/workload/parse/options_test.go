@@ -96,3 +96,19 @@ func TestOptionsWithoutAReadableResultAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// Made in the form of files that people publish.
+func TestOtherFormsOfK6sSummaryAreNamed(t *testing.T) {
+	const dots = "  checks.........................: 100.00% ✓ 40  ✗ 0\n  http_reqs......................: 40    4.5/s\n\nrunning (0m10.0s), 00/5 VUs, 0 complete and 5 interrupted iterations\n"
+	for text, want := range map[string]string{
+		"script: load.js\n" + dots:                       "k6's summary for people, whose values are rounded: have k6 write --summary-export=FILE",
+		strings.ReplaceAll(dots, "....: ", "....: avg="): "k6's summary for people",
+		`{"scenario": "normal", "rps_avg": "42.2"}`:      "neither a point nor a summary of k6: a handleSummary of one's own",
+		"nothing of k6\n":                                "k6's JSON: invalid character",
+	} {
+		p, _ := Lookup("k6")
+		if _, err := p.Split([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
