@@ -103,7 +103,7 @@ The command is not run in a shell. To use one:
 	flags.StringArrayVar(&b.Mounts, "mount", nil, "`directory` or file of this machine that instances have too: HOST:INSIDE[:ro]")
 	flags.StringVar(&b.Input, "input", "", "`file` that is copied into each instance (/data/input) and is the command's standard input")
 	flags.StringArrayVar(&b.Secrets, "secret", nil, "environment `variable` of the commands with a secret value: NAME has that of tare's own, NAME=FILE that of a file")
-	flags.StringVarP(&b.Scan, "parameter-scan", "P", "", "`NAME,FROM,TO[,STEP]`: the values that {NAME} in the commands takes")
+	flags.StringVarP(&b.Scan, "parameter-scan", "P", "", "the `values` that {NAME} in the commands takes: NAME,FROM,TO[,STEP]")
 	flags.Uint64Var(&seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
 	flags.StringVarP(&out, "out", "o", "", "`directory` of the run (default: HOME/runs/bench-TIME)")
 	exports.add(flags)
