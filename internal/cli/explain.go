@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -157,7 +158,9 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 	} else {
 		var why bytes.Buffer
 		err = text.WriteWhy(&why, in, terminalOptions(app.Stdout, false))
-		fmt.Fprintf(app.Stdout, "%s\n%s", why.String(), app.ending(result))
+		fmt.Fprint(app.Stdout, why.String())
+		err = errors.Join(err, printGaps(app, result.Run))
+		fmt.Fprintf(app.Stdout, "\n%s", app.ending(result))
 	}
 	if err != nil {
 		return err

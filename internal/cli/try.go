@@ -17,8 +17,10 @@ import (
 	"tare/internal/base/term"
 	"tare/internal/environment"
 	"tare/internal/image"
+	"tare/internal/prices"
 	"tare/internal/report/text"
 	"tare/internal/run"
+	"tare/internal/run/doctor"
 	"tare/internal/run/progress"
 )
 
@@ -130,6 +132,10 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 		printGuesses(app, made)
 		return nil
 	}
+	// What an operation asks of the kernel, for what the price list explains of it.
+	if _, err := prices.Load(prices.File(app.Home), doctor.Machine()); err == nil {
+		made.Plan.Sampling.Traced = 1
+	}
 	o := app.runOptions(made.Plan)
 	o.Directory = f.out
 	result, err := executeShown(ctx, app, &o, f.show, display)
@@ -149,6 +155,9 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 	fmt.Fprintf(app.Stdout, "\n%s\n", bytes.TrimRight(table.Bytes(), "\n"))
 	if open := f.options.Undecided(result.Contrasts); open != "" && !result.Interrupted {
 		fmt.Fprintf(app.Stdout, "\n%s", term.Prose(open, terminalOptions(app.Stdout, false).Width))
+	}
+	if err := printGaps(app, result.Run); err != nil {
+		return err
 	}
 	printGuesses(app, made)
 	fmt.Fprintf(app.Stdout, "\nreport: %s\n", filepath.Join(result.Directory, "report.html"))

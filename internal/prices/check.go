@@ -57,8 +57,8 @@ func (c Check) outcomes(environment string) (all []outcome) {
 				o := outcome{workload: w.Profile.Workload, native: w.Profile.CPU.Estimate, predicted: one.MoreCPU, measured: m.MoreCPU, incomparable: m.Incomparable}
 				if p := one.MoreCPU; p.bounded() {
 					o.inside = *p.Low <= m.MoreCPU.Estimate && m.MoreCPU.Estimate <= *p.High
-					o.overlap = m.MoreCPU.bounded() && *p.Low <= *m.MoreCPU.High && *m.MoreCPU.Low <= *p.High
 				}
+				o.overlap = meet(one.MoreCPU, m.MoreCPU)
 				o.off = (o.native+o.predicted.Estimate)/(o.native+o.measured.Estimate) - 1
 				all = append(all, o)
 			}
@@ -138,7 +138,7 @@ func (l List) Gaps(w io.Writer, r *rundir.Run, columns int) {
 		}
 		for _, one := range l.Predict(p) {
 			for _, m := range p.Measured {
-				if one.of(m) && m.MoreCPU.Estimate > 0 && m.Incomparable == "" {
+				if one.of(m) && m.MoreCPU.Estimate > 0 && !m.MoreCPU.holdsZero() && m.Incomparable == "" {
 					fmt.Fprint(w, "\n", term.Prose(one.gap(p, m), columns))
 				}
 			}
@@ -156,6 +156,8 @@ func (one Prediction) gap(p Profile, m Measured) string {
 		m.Environment, predicted.estimate(), spaced(predicted), p.Workload, gap.estimate(), spaced(gap))
 	ratio := gap.Estimate / predicted.Estimate
 	switch {
+	case (ratio > far || !(ratio > 1/far)) && meet(predicted, gap):
+		text += "the intervals are too wide to say more."
 	case !(ratio > 0):
 		text += "the prices do not explain it."
 	case ratio > far:
@@ -167,6 +169,13 @@ func (one Prediction) gap(p Profile, m Measured) string {
 	}
 	return text + " " + one.sentence(p)
 }
+
+// meet says whether two intervals do.
+func meet(a, b Amount) bool {
+	return a.bounded() && b.bounded() && *a.Low <= *b.High && *b.Low <= *a.High
+}
+
+func (a *Amount) holdsZero() bool { return a.bounded() && *a.Low <= 0 && *a.High >= 0 }
 
 func spaced(a Amount) string {
 	if !a.bounded() {

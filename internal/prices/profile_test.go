@@ -2,6 +2,7 @@ package prices
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -228,6 +229,22 @@ func TestAGapIsHeldAgainstItsPrediction(t *testing.T) {
 		if !strings.Contains(text.String(), "it adds +20.0 µs [+20.0, +20.0] µs: "+says) {
 			t.Error(text.String())
 		}
+	}
+}
+
+func TestTracedTrialsOfTheBaselineAreAProfileToo(t *testing.T) {
+	r := profiled(6, map[string]float64{evidence.MinorFaults: 3000})
+	r.Trials = slices.DeleteFunc(r.Trials, func(t rundir.Trial) bool {
+		if t.Environment == Counted && t.Block == 1 {
+			t.Environment, t.Traced = "native", true
+			r.Traced = append(r.Traced, t)
+		}
+		return t.Environment == Counted || t.Traced
+	})
+	var text strings.Builder
+	priced(map[string]float64{"fault": 6000}).Gaps(&text, r, 1000)
+	if !strings.Contains(text.String(), "gvisor would add +18.0 µs to the CPU time of an operation of app; it adds +20.0 µs") {
+		t.Error(text.String())
 	}
 }
 

@@ -93,7 +93,7 @@ func cell(p *Price) string {
 		return "-"
 	case !p.MoreTime.bounded():
 		return "~" + p.MoreTime.estimate()
-	case *p.MoreTime.Low <= 0 && *p.MoreTime.High >= 0:
+	case p.MoreTime.holdsZero():
 		return "(" + p.MoreTime.estimate() + ")"
 	}
 	return p.MoreTime.estimate()
