@@ -22,7 +22,7 @@ func Noise() []environment.Finding {
 
 // noise reads files below a root, so that tests can use a recorded machine.
 func noise(root string) []environment.Finding {
-	checks := []func(string) environment.Finding{frequency, boost, controllers, busy, swap, pressure}
+	checks := []func(string) environment.Finding{frequency, boost, controllers, busy, swap, killer, pressure}
 	return lists.Map(checks, func(check func(string) environment.Finding) environment.Finding { return check(root) })
 }
 
@@ -96,9 +96,18 @@ func swap(root string) environment.Finding {
 	const what = "no swap"
 	lines := strings.Split(strings.TrimSpace(read(filepath.Join(root, "proc/swaps"))), "\n")
 	if len(lines) > 1 {
-		return caveat(what, fmt.Sprintf("%d swap areas are in use: memory that was swapped out is not measured", len(lines)-1), "swapoff -a")
+		return caveat(what, fmt.Sprintf("swap is on (areas: %d): memory that was swapped out is not measured", len(lines)-1), "swapoff -a")
 	}
 	return fine(what, "no swap area is in use")
+}
+
+func killer(root string) environment.Finding {
+	const what = "no out-of-memory daemon"
+	if _, err := os.Stat(filepath.Join(root, "sys/fs/cgroup/system.slice/systemd-oomd.service")); err == nil {
+		return caveat(what, "systemd-oomd runs: where memory gets scarce it kills whole cgroups of a user's session, or of the machine, before a limit of memory does",
+			"systemctl stop systemd-oomd.socket systemd-oomd.service while you measure")
+	}
+	return fine(what, "systemd-oomd does not run")
 }
 
 func pressure(root string) environment.Finding {
