@@ -11,7 +11,8 @@
 # SUITE is Debian's: trixie, or sid, which has newer programs. It has CPUS processors (4),
 # in NODES NUMA nodes (1). All state is in build/machine-SUITE. Each boot begins with the
 # disk that make built. The checkout is at /share in it, read-only. TARE_TEST_SHORT=1 leaves
-# out what takes hours.
+# out what takes hours. PROGRAMS is a directory that is copied over its root: firecracker,
+# jailer and cloud-hypervisor below usr/local/bin are tested too, and a Kata Containers.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -23,7 +24,7 @@ export images=/var/lib/tare/images # in the machine
 packages=linux-image-amd64,systemd-sysv,systemd-resolved,libpam-systemd,dbus,dbus-user-session,udev,polkitd,kmod,apparmor
 packages+=,openssh-server,openssh-client,sudo,procps,iproute2,iptables,nftables,ca-certificates,netbase,e2fsprogs
 packages+=,docker.io,docker-cli,podman,crun,runc,uidmap,slirp4netns,passt,rootlesskit,fuse-overlayfs,bubblewrap
-packages+=,qemu-system-x86,qemu-utils,mmdebstrap
+packages+=,qemu-system-x86,qemu-utils,mmdebstrap,virtiofsd
 
 say() { echo "test-machine: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -50,24 +51,39 @@ settle() {
 	install -m 600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
 	install -d -m 700 -o 1000 -g 1000 "$root/home/user/.ssh"
 	install -m 600 -o 1000 -g 1000 "$folder/key.pub" "$root/home/user/.ssh/authorized_keys"
-	# The kernel rewrites its scheduler when the first virtual machine is made and when the
-	# last one ends; other emulated processors run into that now and then. Here there is
-	# one processor until a virtual machine is made, and that one stays.
+	# The kernel rewrites its scheduler when the first virtual machine, the first quota of CPU
+	# and the first performance counter of a process are made, and when the last one ends;
+	# other emulated processors run into that now and then. Here there is one processor until
+	# one of each is made, and these stay.
 	printf '%s\n' '[Unit]' DefaultDependencies=no After=systemd-modules-load.service Before=sysinit.target \
 		'[Service]' Type=forking ExecStart=/usr/local/sbin/processors '[Install]' WantedBy=sysinit.target \
 		>"$root/etc/systemd/system/processors.service"
 	install -m 755 /dev/stdin "$root/usr/local/sbin/processors" <<'END'
 #!/usr/bin/perl
 use autodie;
+pipe my $ready, my $done;
+if (fork) { # waits until the child has made all that it holds
+	close $done;
+	<$ready>;
+	exit;
+}
 system "modprobe", "kvm_amd";
 open my $kvm, "+<", "/dev/kvm";
 ioctl $kvm, 0xAE01, 0; # KVM_CREATE_VM
+my ($perf_event_open, $group) = (298, "/sys/fs/cgroup/quota");
+my $counter = syscall $perf_event_open, pack("L2Q5L2Q", 1, 64, (0) x 8), 0, -1, -1, 0;
+mkdir $group;
+for (["/sys/fs/cgroup/cgroup.subtree_control", "+cpu"], ["$group/cpu.max", "50000 100000"]) {
+	open my $file, ">", $_->[0];
+	print $file $_->[1];
+	close $file;
+}
 for my $file (glob "/sys/devices/system/cpu/cpu[1-9]*/online") {
 	open my $online, ">", $file;
 	print $online 1;
 	close $online;
 }
-fork and exit; # the child holds the machine
+close $done;
 sleep;
 END
 	chroot "$root" systemctl enable --quiet processors
@@ -200,6 +216,14 @@ restart_docker() {
 	inside "mkdir -p /etc/docker && cat >/etc/docker/daemon.json && systemctl restart docker" <<<"{\"runtimes\": {\"runsc\": {\"path\": \"/usr/local/bin/runsc\"}}$1}"
 }
 
+# vmm_tests FLAG... : those of the kinds whose programs PROGRAMS brought.
+vmm_tests() {
+	local status=0
+	if inside 'command -v firecracker' </dev/null >&2; then events environment/firecracker "$@" || status=1; fi
+	if inside 'command -v cloud-hypervisor' </dev/null >&2; then events environment/cloudhypervisor "$@" || status=1; fi
+	return $status
+}
+
 # tests [-run PATTERN] : those that need such a machine. The rest of a package needs Go, or
 # another kind of machine.
 tests() {
@@ -212,6 +236,7 @@ tests() {
 	events testing/machine "$@" || status=1
 	events linux/cgroup "$@" || status=1
 	events environment/native -run=OrdinaryUser "$@" || status=1
+	vmm_tests "$@" || status=1
 	[ -z "${TARE_TEST_SHORT:-}" ] || return $status
 	restart_docker ""
 	inside 'loginctl enable-linger user' </dev/null
@@ -226,13 +251,14 @@ tests() {
 run() {
 	local status=0
 	alive && die "the machine runs already: test-machine.sh stop"
-	compile testing/machine linux/cgroup environment/native
+	compile testing/machine linux/cgroup environment/native environment/firecracker environment/cloudhypervisor
 	[ -n "${TARE_TEST_SHORT:-}" ] || compile testing/conformance
 	make_disk
 	[ -n "${TARE_TEST_SHORT:-}" ] || add_quick
 	trap stop EXIT
 	boot
 	inside "install /share/bin/tare /share/build/bin/runsc /usr/local/bin/" </dev/null
+	[ -z "${PROGRAMS:-}" ] || tar -C "$PROGRAMS" --owner=0 --group=0 -c . | inside 'tar -C / -x --keep-directory-symlink'
 	scripts/gotestsum.sh machine scripts/test-machine.sh tests "$@" || status=1
 	# Here KVM works.
 	grep -vi kvm scripts/allowed-skips >build/tools/allowed-skips-machine

@@ -86,12 +86,19 @@ var onMachine = []provider{
 	{"podman rootless", "podman", `{"socket": "unix:///run/user/1000/podman/podman.sock"}`, nil},
 	{"oci runc", "oci", `{}`, nil},
 	{"oci crun", "oci", `{"runtime": "crun", "network": "nat", "log": "json-file"}`, nil},
+	{"containerd", "containerd", `{}`, nil},
 	{"bubblewrap", "bubblewrap", `{}`, nil},
 	{"gvisor under docker", "gvisor", `{"engine": "docker"}`, nil},
 	{"gvisor direct systrap", "gvisor", `{"engine": "direct", "platform": "systrap"}`, nil},
 	{"gvisor direct kvm", "gvisor", `{"engine": "direct", "platform": "kvm"}`, nil},
 	{"qemu q35", "qemu", `{"machine": "q35", "accel": "kvm", "data": "64MiB"}`, nil},
 	{"qemu microvm", "qemu", `{"machine": "microvm", "accel": "kvm", "data": "64MiB"}`, nil},
+	{"firecracker", "firecracker", "", realVMM("FIRECRACKER", "firecracker", "boot")},
+	{"firecracker snapshot", "firecracker", "", realVMM("FIRECRACKER", "firecracker", "snapshot")},
+	{"cloud-hypervisor", "cloud-hypervisor", "", realVMM("CLOUD_HYPERVISOR", "cloud-hypervisor", "boot")},
+	{"cloud-hypervisor snapshot", "cloud-hypervisor", "", realVMM("CLOUD_HYPERVISOR", "cloud-hypervisor", "snapshot")},
+	{"docker kata", "docker", `{"runtime": "io.containerd.kata.v2"}`, nil},
+	{"containerd kata", "containerd", `{"runtime": "io.containerd.kata.v2"}`, nil},
 }
 
 func init() {
