@@ -31,7 +31,7 @@ func (c *Check) Add(p Profile, predictions []Prediction) {
 	c.Workloads = append(c.Workloads, Checked{p, predictions})
 }
 
-// verdict on one prediction: the CPU time of an operation, predicted and measured.
+// outcome is what an environment adds to the CPU time of an operation, predicted and measured.
 type outcome struct {
 	workload            string
 	native              float64

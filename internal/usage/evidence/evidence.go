@@ -82,3 +82,9 @@ var (
 	Objects    = []string{"file", "pipe", "unix", "tcp", "udp", "other"}
 	Sizes      = []string{"small", "large"} // up to 4 KiB, and more
 )
+
+// The system calls that transfer bytes from or to their first argument, a file descriptor.
+var (
+	ReadCalls  = []string{"read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg"}
+	WriteCalls = []string{"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendfile"}
+)

@@ -180,9 +180,9 @@ func (t traced) add(line string) {
 	transfer := ""
 	switch {
 	case !known:
-	case slices.Contains(reading, name):
+	case slices.Contains(evidence.ReadCalls, name):
 		transfer = "read." + objectOf(arguments)
-	case slices.Contains(writing, name):
+	case slices.Contains(evidence.WriteCalls, name):
 		transfer = "write." + objectOf(arguments)
 	case slices.Contains(starting, name) && strings.Contains(arguments, "CLONE_THREAD"):
 		t.counts[evidence.Threads]++

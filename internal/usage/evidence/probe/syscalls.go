@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
+
+	"tare/internal/usage/evidence"
 )
 
 // calls are the system calls of this architecture; nil where the names are not known.
@@ -26,19 +28,13 @@ func syscallName(number int) string {
 	}
 }
 
-// The system calls that transfer bytes to or from their first argument, a file descriptor.
-var (
-	reading = []string{"read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg"}
-	writing = []string{"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendfile"}
-)
-
 // transfers has 1 at the numbers of calls that read, and 2 at those of calls that write.
 func transfers() (of [maxSyscalls]uint8) {
 	for n := range of {
 		switch name := syscallName(n); {
-		case slices.Contains(reading, name):
+		case slices.Contains(evidence.ReadCalls, name):
 			of[n] = 1
-		case slices.Contains(writing, name):
+		case slices.Contains(evidence.WriteCalls, name):
 			of[n] = 2
 		}
 	}
