@@ -19,6 +19,7 @@ import (
 	"tare/internal/testing/testenv"
 
 	_ "tare/internal/environment/bubblewrap"
+	_ "tare/internal/environment/containerd"
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/gvisor"
 	_ "tare/internal/environment/native"
@@ -43,6 +44,7 @@ func TestTwoStartsOfAnEnvironmentDifferInNoFact(t *testing.T) {
 		{"docker", "docker", `{}`},
 		{"docker host network", "docker", `{"network": "host", "data": "overlay", "log": "json-file"}`},
 		{"podman", "podman", `{}`},
+		{"containerd", "containerd", `{}`},
 		{"gvisor", "gvisor", `{"engine": "docker"}`},
 		{"gvisor direct", "gvisor", `{"engine": "direct"}`},
 		{"oci runc", "oci", `{"root": "folder", "data": "tmpfs"}`},
