@@ -129,7 +129,7 @@ func guestOf(dir string) string { return filepath.Base(strings.TrimSuffix(dir, "
 // What differs between runs and machines, in requests and answers.
 var (
 	ofOneRun   = regexp.MustCompile(`(tare\.net=)[0-9./,]+|(52:54)(?::[0-9a-f]{2}){4}`)
-	ofOneGuest = []string{"pid", "host_mac", "device_tree", "max_phys_bits"}
+	ofOneGuest = []string{"pid", "host_mac", "device_tree", "max_phys_bits", "build_version"}
 )
 
 // neutral is a body without what differs between runs and machines.
