@@ -38,7 +38,7 @@ they alternate with other environments too, and what these add is shown beside t
 prediction.
 
 WORKLOAD is the name or the file of a pack; with --study, the study's name for it, and
-without one, all of the study. For an image:
+without one, all that count operations. For an image:
   tare try IMAGE --dry-run --save study.yaml && tare profile --study study.yaml`,
 		Example: `  tare profile redis
   tare profile nginx --measure docker,gvisor

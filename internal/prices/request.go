@@ -29,18 +29,32 @@ func (r Request) Plan() (*study.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	var able []study.Workload
 	for _, w := range plan.Workloads {
-		switch {
-		case w.Pack.Operations == "":
-			return nil, fmt.Errorf("the workload %s does not say what its operations are, which counts are divided by", w.Name)
-		case w.Pack.Startup || w.Pack.Cold:
-			return nil, fmt.Errorf("the workload %s measures a start, which is over before the counting could begin", w.Name)
+		if why := notCounted(w); why == "" {
+			able = append(able, w)
+		} else if r.Workload != "" || len(plan.Workloads) == 1 {
+			return nil, fmt.Errorf("the workload %s %s", w.Name, why)
 		}
+	}
+	if plan.Workloads = able; len(able) == 0 {
+		return nil, fmt.Errorf("the study %s has no workload that counts operations", r.Study)
 	}
 	counted := *plan.Environment(plan.Baseline)
 	counted.Name, counted.Counted = Counted, true
 	plan.Environments = slices.Insert(plan.Environments, 1, counted)
 	return plan, nil
+}
+
+// notCounted says why a workload has no profile; "" where it has.
+func notCounted(w study.Workload) string {
+	switch {
+	case w.Pack.Operations == "":
+		return "does not say what its operations are, which counts are divided by"
+	case w.Pack.Startup || w.Pack.Cold:
+		return "measures a start, which is over before the counting could begin"
+	}
+	return ""
 }
 
 func (r Request) drafted() (*study.Plan, error) {
