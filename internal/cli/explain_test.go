@@ -22,6 +22,7 @@ import (
 	"tare/internal/attribution/analysis"
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
+	"tare/internal/host/machinelock"
 	"tare/internal/image"
 	"tare/internal/rundir"
 	"tare/internal/testing/knowncost"
@@ -126,6 +127,8 @@ func TestScriptsOverALadder(t *testing.T) {
 		Dir: "testdata/explain", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TARE_HOME", filepath.Join(e.WorkDir, "home"))
+			// Its numbers mean nothing, so it need not wait until other runs have ended.
+			e.Setenv(machinelock.Variable, e.WorkDir)
 			img, err := random.Image(64, 1)
 			if err != nil {
 				return err

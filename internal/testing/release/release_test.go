@@ -177,7 +177,12 @@ func TestThePackagesHoldTheSameFiles(t *testing.T) {
 		}
 	}
 	rpm := one(t, "*.x86_64.rpm")
-	listed := strings.Fields(strings.ReplaceAll(sh(t, "rpm", "-qlp", rpm), "/zsh/site-functions/", "/zsh/vendor-completions/"))
+	var listed []string
+	for line := range strings.Lines(sh(t, "rpm", "-qp", "--queryformat", "[%{FILEMODES:perms} %{FILENAMES}\n]", rpm)) {
+		if mode, path, _ := strings.Cut(strings.TrimSpace(line), " "); !strings.HasPrefix(mode, "d") {
+			listed = append(listed, strings.ReplaceAll(path, "/zsh/site-functions/", "/zsh/vendor-completions/"))
+		}
+	}
 	slices.Sort(tree)
 	slices.Sort(listed)
 	if !slices.Equal(tree, listed) {
