@@ -28,7 +28,7 @@ func TestEachFormatBeginsWithTheAnswer(t *testing.T) {
 		text = strings.Join(strings.Fields(text), " ")
 		for _, want := range []string{
 			"docker: slower in 11 of 15 comparisons (largest in startup, ready: ×13.9 [×13.4, ×14.4], n=12)",
-			"CPU time for the same load: from +1.6% in syscalls to +4.5% [+2.3%, +5.4%], n=12 in sysbench-memory, so there 4% more machines where the CPU is the limit",
+			"CPU time for the same load: from +1.6% in syscalls to +4.5% [+2.3%, +5.4%], n=12 in sysbench-memory; +3.5% in redis, clients=50, so 4% more machines where the CPU is the limit",
 			"2 comparisons undecided: in 1 the blocks vary, so that a verdict takes ~178 of them; in 1 the blocks vary too much for any number of them in reach",
 			"next: tare doctor", "machine: ",
 		} {

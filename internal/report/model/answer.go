@@ -13,6 +13,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/stats"
+	"tare/internal/study"
 	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 )
@@ -46,8 +47,9 @@ func (v *Report) Money(e *Environment) string {
 	})
 }
 
-// costs says how a cost of operations changes: with its interval and its meaning where it is
-// decided at one place, with the range over several, which need not mean the same.
+// costs says how a cost of operations changes: with its interval where it is decided at one
+// place, with the range over several, which need not mean the same. What it means is said of
+// a service alone: nobody buys machines for a benchmark of system calls.
 func (v *Report) costs(e *Environment, metric, what string, meaning func(*verdict.Contrast) string) string {
 	type at struct {
 		place string
@@ -66,12 +68,28 @@ func (v *Report) costs(e *Environment, metric, what string, meaning func(*verdic
 	if len(decided) == 0 {
 		return ""
 	}
-	most := slices.MaxFunc(decided, func(a, b at) int { return cmp.Compare(a.Estimate, b.Estimate) })
-	if len(decided) == 1 {
-		return fmt.Sprintf("%s: %s in %s, so %s", what, sized(most.Contrast), most.place, meaning(most.Contrast))
+	larger := func(a, b at) int { return cmp.Compare(a.Estimate, b.Estimate) }
+	least, most := slices.MinFunc(decided, larger), slices.MaxFunc(decided, larger)
+	text := fmt.Sprintf("%s: %s in %s", what, sized(most.Contrast), most.place)
+	if len(decided) > 1 {
+		text = fmt.Sprintf("%s: from %s in %s to %s in %s", what, EstimateText(least.Contrast), least.place, sized(most.Contrast), most.place)
 	}
-	least := slices.MinFunc(decided, func(a, b at) int { return cmp.Compare(a.Estimate, b.Estimate) })
-	return fmt.Sprintf("%s: from %s in %s to %s in %s, so there %s%s", what, EstimateText(least.Contrast), least.place, sized(most.Contrast), most.place, meaning(most.Contrast), v.mean(e, metric))
+	if services := lists.Filter(decided, func(a at) bool { return v.serves(a.Workload) }); len(services) > 0 {
+		service := slices.MaxFunc(services, larger)
+		if service != most {
+			text += "; " + EstimateText(service.Contrast) + " in " + service.place
+		}
+		text += ", so " + meaning(service.Contrast)
+	}
+	if len(decided) > 1 {
+		text += v.mean(e, metric)
+	}
+	return text
+}
+
+// serves tells whether a workload is a service under load.
+func (v *Report) serves(workload string) bool {
+	return slices.ContainsFunc(v.Plan.Workloads, func(w study.Workload) bool { return w.Name == workload && len(w.Pack.Servers) > 0 })
 }
 
 // mean is the geometric mean of a metric over all places that have it; "" where a comparison

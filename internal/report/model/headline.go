@@ -28,6 +28,7 @@ type Headline struct {
 	Machines    string // how many the same load takes; "" where that is not known
 	Money       string // by the prices of the study; "" without them
 	Undecided   string // what has no verdict, and why; "" for nothing
+	Differs     string // what else differs, for which comparisons are marked; "" for nothing
 	Caution     string
 }
 
@@ -49,9 +50,33 @@ func (v *Report) Headlines() []Headline {
 			continue
 		}
 		h.Text, h.Machines, h.Money, h.Undecided = v.sumUp(e), v.Machines(e), v.Money(e), v.Undecided(e)
+		h.Differs = v.differs(e, h.Text)
 		all = append(all, h)
 	}
 	return all
+}
+
+// differs names the confounds of an environment that a text does not name yet.
+func (v *Report) differs(e *Environment, told string) string {
+	var names []string
+	for _, s := range v.Fair {
+		if s.Environment != e.Name || s.Baseline != v.Plan.Baseline {
+			continue
+		}
+		for _, c := range s.Confounds {
+			if name := c.Finding.Finding; !strings.Contains(told, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	marked := slices.ContainsFunc(v.Primary(), func(r Row) bool {
+		c := r.Metric.Cells[v.cellIndex(e)].Contrast
+		return c != nil && ConfoundMark(c) != ""
+	})
+	if len(names) == 0 || !marked {
+		return ""
+	}
+	return "What else differs (" + Mark + "): " + strings.Join(names, ", ")
 }
 
 func (v *Report) sumUp(e *Environment) string {

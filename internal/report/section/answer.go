@@ -18,7 +18,7 @@ func answer(v *model.Report, _ Options) Section {
 	}
 	for _, h := range v.Headlines() {
 		texts := []string{h.Text}
-		for _, more := range []string{h.Machines, h.Money, h.Undecided} {
+		for _, more := range []string{h.Differs, h.Machines, h.Money, h.Undecided} {
 			if more != "" {
 				texts = append(texts, strings.ToUpper(more[:1])+more[1:])
 			}

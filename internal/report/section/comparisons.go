@@ -265,7 +265,7 @@ func sourceFigures(v *model.Report, _ Options) Section {
 // Comparisons are the verdicts of a workload at some levels: of the primary metrics, or of
 // all. In a paper, the heading has the unit of the medians below it.
 func Comparisons(v *model.Report, levels []model.Level, o Options) *Table {
-	t := &Table{Slim: true, Columns: []Column{group(""), key(""), number("").spare(1), number(""), column("").spare(3), column(""), column("").spare(2)}}
+	t := &Table{Slim: true, Columns: []Column{group(""), key(""), number("").spare(3), number(""), column("").spare(3), column(""), column("").spare(3)}}
 	if o.Paper {
 		t.Columns = []Column{group(""), key(""), number("median"), number("change"), ends(v.Plan.Design.Confidence.String() + " interval"), column("verdict"), number("n")}
 	}
@@ -318,7 +318,7 @@ func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (row
 		case o.Paper:
 			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), model.IntervalText(k), judged(k), k.N)
 		default:
-			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), model.IntervalText(k), judged(k), model.BlockCount(k))
+			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), shorter("range ", model.IntervalText(k), ""), judged(k), shorter("", model.BlockCount(k), " of "))
 			if !k.Withheld() {
 				rows[len(rows)-1].Bar = bar(model.PointEstimate(k))
 			}
@@ -328,6 +328,19 @@ func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (row
 		}
 	}
 	return rows
+}
+
+// shorter is a text without what stands behind a word where there is no room, and then without
+// its beginning.
+func shorter(beginning, text, behind string) Cell {
+	cell := Cell{}
+	if rest, ok := strings.CutPrefix(text, beginning); ok && beginning != "" {
+		cell, text = Cell{{Text: beginning, Spare: 2}}, rest
+	}
+	if i := strings.Index(text, behind); behind != "" && i >= 0 {
+		return append(cell, Text{Text: text[:i]}, Text{Text: text[i:], Spare: 1})
+	}
+	return append(cell, Text{Text: text})
 }
 
 // lengths returns the bar of a change: as long as the value beside the baseline's, of which

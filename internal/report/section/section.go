@@ -219,6 +219,9 @@ func (t *Table) Narrow(narrower int) *Table {
 				r.Cells = append(r.Cells, cells[i])
 			}
 		}
+		if last := len(cells) - 1; last >= 0 && last < len(t.Columns)-1 && !slices.Contains(kept, last) && !slices.Contains(shared, last) {
+			r.Cells = append(r.Cells, cells[last]) // it spans columns that stay
+		}
 		narrow.Rows = append(narrow.Rows, r)
 	}
 	return &narrow
