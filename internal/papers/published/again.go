@@ -242,7 +242,7 @@ func (m Measured) is(relation string, margin float64) Outcome {
 	holds, fails := false, false
 	switch relation {
 	case "<":
-		holds, fails = m.High < 1 && m.Low < below, m.Low > below
+		holds, fails = m.High < 1 && m.Ratio < below, m.Low > below
 	case "<=":
 		holds, fails = m.High < above, m.Low > above
 	case ">", ">=":
