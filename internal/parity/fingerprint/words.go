@@ -13,7 +13,7 @@ var (
 	builtins = strings.Fields(`. : [ alias bg break cd command continue echo eval exit export false fg getopts hash jobs kill local printf
 		pwd read readonly return set shift test times trap true type ulimit umask unalias unset wait function for in select`)
 	everyday = strings.Fields(`awk basename cat chmod chown cp cut date dirname env expr find grep head ln ls mkdir mktemp mv nproc ps
-		rm rmdir sed seq sleep sort sync tail tee touch tr uniq wc xargs sh bash dash`)
+		rm rmdir sed seq sleep sort sync tail tee touch tr uniq wc xargs sh dash`)
 	// before are programs that run another one, named after their options.
 	before = strings.Fields("exec env nice ionice nohup setsid stdbuf taskset chrt numactl timeout su sudo runuser setpriv")
 )
