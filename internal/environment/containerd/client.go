@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
@@ -121,14 +120,4 @@ func absent(err error) error {
 		return nil
 	}
 	return err
-}
-
-// unique keeps the first of equal values.
-func unique(list ...string) (kept []string) {
-	for _, v := range list {
-		if !slices.Contains(kept, v) {
-			kept = append(kept, v)
-		}
-	}
-	return kept
 }

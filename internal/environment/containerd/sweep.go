@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/leases"
 
 	"tare/internal/environment/support/shims"
@@ -23,7 +25,8 @@ func sweep(ctx context.Context, home string, dead func(ownerID string) bool) (re
 			addresses = append(addresses, string(address))
 		}
 	}
-	for _, address := range unique(addresses...) {
+	slices.Sort(addresses)
+	for _, address := range slices.Compact(addresses) {
 		lines, failed := sweepAt(ctx, &manager{options: Options{Address: address}}, home, dead)
 		removed, err = append(removed, lines...), errors.Join(err, failed)
 	}
@@ -48,19 +51,22 @@ func sweepAt(ctx context.Context, m *manager, home string, dead func(ownerID str
 		}
 		removed = append(removed, what+" of containerd")
 	}
-	containers, err := c.Containers(ctx)
+	// One that hangs would keep every command waiting that begins with a sweep.
+	asking, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	containers, err := c.Containers(asking)
 	if err != nil {
 		return nil, m.explain("listing the containers of "+home, err)
 	}
+	containers = slices.DeleteFunc(containers, func(found client.Container) bool {
+		labels, failed := found.Labels(asking)
+		return failed != nil || !left(labels)
+	})
+	list, err := c.LeasesService().List(asking)
+	err = m.explain("listing the leases of "+home, err)
 	for _, found := range containers {
-		if labels, failed := found.Labels(ctx); failed == nil && left(labels) {
-			failed := remove(ctx, m, found)
-			done("container "+found.ID(), errors.Join(failed, shims.EndAll(ctx, shims.Serving(found.ID()))))
-		}
-	}
-	list, failed := c.LeasesService().List(ctx)
-	if failed != nil {
-		err = errors.Join(err, m.explain("listing the leases of "+home, failed))
+		failed := remove(ctx, m, found)
+		done("container "+found.ID(), errors.Join(failed, shims.EndAll(ctx, shims.Serving(found.ID()))))
 	}
 	for _, found := range list {
 		if left(found.Labels) {
