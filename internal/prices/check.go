@@ -161,7 +161,7 @@ func (one Prediction) gap(p Profile, m Measured) string {
 	case !(ratio > 0):
 		text += "the prices do not explain it."
 	case ratio > far:
-		text += fmt.Sprintf("%s of it has no price (%s).", model.Figure(gap.Estimate-predicted.Estimate, nano), "caches, contention, the disk, or what the list leaves out")
+		text += model.Figure(gap.Estimate-predicted.Estimate, nano) + " of it has no price (caches, contention, the disk, or what the list leaves out)."
 	case ratio < 1/far:
 		text += "less than calls one by one would cost."
 	default:
