@@ -70,6 +70,7 @@ group() {
 		need podman podman "environment podman"
 		need ctr containerd "environment containerd"
 		need crun crun "environment oci"
+		need strace strace "profiles where BPF is not permitted"
 		need slirp4netns slirp4netns "environment oci"
 		need rootlesskit rootlesskit "engines of an ordinary user's"
 		need newuidmap uidmap "engines of an ordinary user's"
