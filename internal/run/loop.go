@@ -20,6 +20,7 @@ import (
 	"tare/internal/run/trial"
 	"tare/internal/rundir"
 	"tare/internal/study"
+	"tare/internal/subject"
 	"tare/internal/verdict"
 )
 
@@ -104,6 +105,13 @@ func (e *execution) loop(ctx context.Context, lanes []*lane) error {
 func (e *execution) next(l *lane) (more bool) {
 	e.deciding.Lock()
 	defer e.deciding.Unlock()
+	withheld := map[subject.Cell]bool{}
+	for _, c := range e.marks().Mark(e.schedule.Verdicts()) {
+		if c.Withheld() {
+			withheld[c.Figure().Cell] = true
+		}
+	}
+	e.schedule.Withhold(withheld)
 	l.batch, more = e.schedule.NextBatchOn(l.node, e.elapsed())
 	return more
 }

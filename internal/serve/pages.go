@@ -293,8 +293,8 @@ type progress struct {
 	Last       string // the last trial
 	Incomplete string
 	Tables     []contrasts
-	Decided    int // contrasts of the tables that no further block changes
-	All        int
+	Decided    int    // contrasts of the tables that no further block changes
+	All        int    // that can have a verdict
 	Others     int    // contrasts that are not primary
 	Footnote   string // about the mark of confounds; "" where no contrast has it
 	Failures   []failure
@@ -360,8 +360,10 @@ func (s *Server) progress(ctx context.Context, run index.Run) (progress, error) 
 		if model.ConfoundMark(&c) != "" {
 			p.Footnote = model.MarkMeans
 		}
-		p.All++
-		if !c.Open {
+		if !c.Barred() {
+			p.All++
+		}
+		if !c.Open && !c.Barred() {
 			p.Decided++
 		}
 		if c.Part != "" {

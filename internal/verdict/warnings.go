@@ -44,6 +44,11 @@ func (c *Contrast) NoRatio() bool {
 	return slices.ContainsFunc(c.Warnings, func(w Warning) bool { return slices.Contains([]string{NotPositive, Zero, Failing, Shares}, w.Code) })
 }
 
+// Barred reports whether a contrast can have no verdict, however many blocks there are.
+func (c *Contrast) Barred() bool {
+	return c.Verdict == None && slices.Contains([]string{Incomparable, Zero, NotPositive, GivenUp, Lacking, Failing, Shares}, c.Reason.Code)
+}
+
 // Repeats reports whether a warning of the contrast says the same as its reason.
 func (c *Contrast) Repeats(w Warning) bool {
 	return c.Verdict == None && slices.Contains([]string{Zero, NotPositive, GivenUp, Failing, Shares}, w.Code)

@@ -32,7 +32,7 @@ func (s *Schedule) Forecast(elapsed time.Duration) (text string, from int) {
 			rests = append(rests, fmt.Sprintf("%s takes part in 1 of %s%d blocks", name, upTo, slices.Max(within)))
 		}
 		for i, c := range s.cells {
-			if every[i] == 0 && !s.gaveUp(c.In(name), stage{-1, f.block}) {
+			if every[i] == 0 && !s.withheld[c.In(name)] && !s.gaveUp(c.In(name), stage{-1, f.block}) {
 				later = append(later, c.In(name).String())
 			}
 		}
@@ -139,7 +139,7 @@ func (f *forecast) short() (all []lacking) {
 			whole += f.cost(of(at), at.Environment, f.block) + f.cost(of(at), f.plan.Baseline, f.block)
 		}
 		switch {
-		case blocks <= fit:
+		case blocks <= fit, f.withheld[at]:
 		case blocks > f.plan.Design.Blocks.Max:
 			all = append(all, lacking{at, 0})
 		default:

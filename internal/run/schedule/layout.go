@@ -5,6 +5,7 @@ import (
 
 	"tare/internal/base/lists"
 	"tare/internal/rundir"
+	"tare/internal/stats"
 	"tare/internal/subject"
 )
 
@@ -193,6 +194,12 @@ func (s *Schedule) mustRun(block int) bool {
 		return true // the number of blocks is fixed
 	}
 	return block <= d.Blocks.Min*s.turns || d.Drop == "never" && len(s.environments) > 1
+}
+
+// leftOut reports whether an environment has left a workload because its comparisons can have
+// no verdict, and has the blocks that show their range.
+func (s *Schedule) leftOut(at subject.Cell, block int) bool {
+	return s.withheld[at] && s.plan.Design.Leaves() && block > stats.LeastBlocks*s.turns
 }
 
 // hasTurn says whether an environment is in a block together with the baseline.

@@ -27,6 +27,9 @@ type Progress struct {
 	Decided      int `json:"decided"`
 	Inconclusive int `json:"inconclusive"`
 	Open         int `json:"open"`
+	// Without counts those that no number of blocks gives a verdict: not comparable, or
+	// given up.
+	Without int `json:"without,omitempty"`
 	// Elapsed is the time since the first trial, over all sessions, and Budget what it
 	// may be. 0: there is none.
 	Elapsed time.Duration `json:"elapsed_ns,omitempty"`
@@ -96,6 +99,8 @@ func (s *Schedule) Progress(elapsed time.Duration) Progress {
 			continue
 		}
 		switch {
+		case s.withheld[c.Figure().Cell] || c.Barred():
+			p.Without++
 		case c.Open:
 			p.Open++
 			if look := s.nextLook(c) * s.turns; look > 0 && (p.NextLook == 0 || look < p.NextLook) {
@@ -239,6 +244,9 @@ func (s *Schedule) target(c subject.Cell) int {
 	if s.gaveUp(c, at) || !s.byStep() && s.gaveUp(c.In(s.plan.Baseline), at) {
 		return 0
 	}
+	if s.withheld[c] && s.plan.Design.Leaves() {
+		return stats.LeastBlocks
+	}
 	if blocks.Fixed || s.plan.Design.Drop == "never" && !blocks.Open && len(s.environments) > 1 {
 		return blocks.Max
 	}
@@ -270,7 +278,7 @@ func (s *Schedule) unprojected() bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Verdicts(), func(c verdict.Contrast) bool {
-		return c.Primary && c.Open && c.Projection == 0 && s.target(c.Figure().Cell) > 0
+		return c.Primary && c.Open && !s.withheld[c.Figure().Cell] && c.Projection == 0 && s.target(c.Figure().Cell) > 0
 	})
 }
 
@@ -283,10 +291,22 @@ func (s *Schedule) tally() string {
 	case total == 0:
 		return "nothing to compare"
 	case p.Decided == total:
-		return "all verdicts are reached"
+		return "all verdicts are reached" + s.without(p)
 	default:
-		return fmt.Sprintf("%d of %s reached", p.Decided, quantity.Counted(total, "verdict", "verdicts"))
+		return fmt.Sprintf("%d of %s reached%s", p.Decided, quantity.Counted(total, "verdict", "verdicts"), s.without(p))
 	}
+}
+
+// without says how many comparisons can have no verdict.
+func (s *Schedule) without(p Progress) string {
+	if p.Without == 0 {
+		return ""
+	}
+	mark := ""
+	if len(s.withheld) > 0 {
+		mark = " (†)"
+	}
+	return fmt.Sprintf("; %s none%s", quantity.Counted(p.Without, "has", "have"), mark)
 }
 
 func (s *Schedule) atTheEnd() string {
@@ -304,8 +324,10 @@ func (s *Schedule) nothingLeft() string {
 		return fmt.Sprintf("%s done, and there is no other environment to compare with", done)
 	case p.Decided == 0 && len(p.GivenUp) > 0:
 		return fmt.Sprintf("nothing is left to run after %s: all other trials failed from the start or were skipped", done)
+	case p.Decided+p.Inconclusive == 0 && p.Without > 0:
+		return fmt.Sprintf("no comparison can have a verdict, after %s%s", done, s.without(p))
 	case p.Inconclusive == 0:
-		return fmt.Sprintf("all verdicts are reached after %s", done)
+		return fmt.Sprintf("all verdicts are reached after %s%s", done, s.without(p))
 	}
 	return fmt.Sprintf("more blocks would change nothing after %s; %s", done, s.tally())
 }

@@ -121,6 +121,9 @@ type part struct {
 // suffices for more blocks of what costs less than, say, an emulated guest; without one,
 // the order of the blocks makes no difference. Half of all blocks are left for it.
 func (s *Schedule) restsBetween(at subject.Cell, block int) int {
+	if s.leftOut(at, block) {
+		return 0
+	}
 	if !s.mayRest() || at.Environment == s.plan.Baseline || block <= s.firstBlocks() || 2*block > s.plan.Design.Blocks.Max {
 		return 1
 	}
@@ -150,7 +153,7 @@ func (s *Schedule) share(block int) (all []part) {
 	for _, c := range s.cells {
 		baseline[c.Place] = s.cost(c, s.plan.Baseline, block)
 		for _, name := range s.environments {
-			if name != s.plan.Baseline && !s.gaveUp(c.In(name), stage{-1, block}) {
+			if name != s.plan.Baseline && !s.withheld[c.In(name)] && !s.gaveUp(c.In(name), stage{-1, block}) {
 				all = append(all, part{c, name, s.cost(c, name, block), 0})
 			}
 		}
@@ -200,6 +203,9 @@ func (s *Schedule) mayRest() bool {
 // rests says whether an environment leaves a workload of a block to others with open
 // verdicts: where it is out of reach, to those that are not.
 func (s *Schedule) rests(at subject.Cell, block stage) bool {
+	if s.leftOut(at, block.block) {
+		return true
+	}
 	every := s.restsBetween(at, block.block)
 	if every == 1 || every > 1 && block.block%every == 0 {
 		return false
@@ -207,7 +213,7 @@ func (s *Schedule) rests(at subject.Cell, block stage) bool {
 	for _, name := range s.environments {
 		for _, c := range s.cells {
 			other := c.In(name)
-			if name != s.plan.Baseline && other != at && s.restsBetween(other, block.block) > 0 && !s.gaveUp(other, block) && s.book.Open(other, block.block) {
+			if name != s.plan.Baseline && other != at && !s.withheld[other] && s.restsBetween(other, block.block) > 0 && !s.gaveUp(other, block) && s.book.Open(other, block.block) {
 				return true
 			}
 		}

@@ -169,8 +169,40 @@ func TestAKnownLimitIsTriedOnce(t *testing.T) {
 		s.Record(trial)
 	}
 	want := []GivenUp{{"vm", "cpu", "", 1, "no such device in a guest"}}
-	if p := s.Progress(0); n != 1 || !slices.Equal(p.GivenUp, want) || p.Decided != 1 || p.Inconclusive != 1 {
+	if p := s.Progress(0); n != 1 || !slices.Equal(p.GivenUp, want) || p.Decided != 1 || p.Without != 1 || p.Inconclusive != 0 {
 		t.Errorf("%d trials in vm, %+v", n, p)
+	}
+}
+
+func TestWhatCanHaveNoVerdictTakesFewBlocksAndIsNotCountedAsOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		set  func(*study.Plan)
+		runs map[string]int // environment/workload → blocks
+		why  string
+	}{
+		"verdicts end the run": {func(p *study.Plan) {}, map[string]int{"gvisor/disk": 4, "docker/disk": 6, "native/disk": 6, "gvisor/cpu": 6},
+			"all verdicts are reached after 6 blocks; 1 has none (†)"},
+		"a fixed number is run in full": {func(p *study.Plan) { p.Design.Blocks = study.Blocks{Min: 8, Max: 8, Fixed: true} }, map[string]int{"gvisor/disk": 8, "docker/disk": 8},
+			"all 8 blocks are done; all verdicts are reached; 1 has none (†)"},
+		"nothing else is compared": {func(p *study.Plan) { p.Environments, p.Workloads = p.Environments[:2], p.Workloads[1:] }, map[string]int{"gvisor/disk": 4, "native/disk": 4},
+			"no comparison can have a verdict, after 4 blocks; 1 has none (†)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := planOf(upTo60, []string{"native", "gvisor", "docker"}, "cpu:block", "disk:block")
+			c.set(p)
+			s := schedule(t, p)
+			s.Withhold(map[subject.Cell]bool{{Environment: "gvisor", Workload: "disk"}: true})
+			trials := play(t, s, newWorld(noise(1, .001, nil)))
+			for place, want := range c.runs {
+				e, w, _ := strings.Cut(place, "/")
+				if got := len(blocksOf(trials, e, w)); got != want {
+					t.Errorf("%s ran in %d blocks, want %d", place, got, want)
+				}
+			}
+			if p := s.Progress(0); p.Without != 1 || p.Open != 0 || s.Why() != c.why {
+				t.Errorf("%+v: %s", p, s.Why())
+			}
+		})
 	}
 }
 

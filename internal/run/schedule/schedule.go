@@ -92,7 +92,9 @@ type Schedule struct {
 		stage stage
 		slots []Slot
 	}
-	why string
+	// withheld are the cells whose comparisons can have no verdict.
+	withheld map[subject.Cell]bool
+	why      string
 	// cutBlock is the last block that the budget ended in the middle; 0 is none.
 	cutBlock int
 	// traced is how many blocks of traced trials have been laid out.
@@ -330,6 +332,15 @@ func (s *Schedule) othersFollow(at stage) bool {
 
 // Label sets the label that every value of an environment carries, such as "tcg".
 func (s *Schedule) Label(environment, label string) { s.book.Label(environment, label) }
+
+// Withhold names the cells whose comparisons can have no verdict, since what differs besides
+// the layer makes them meaningless. A few blocks show their range, and no more are spent on
+// them. The steps of a ladder have no such cells: each compares two rungs.
+func (s *Schedule) Withhold(cells map[subject.Cell]bool) {
+	if !s.byStep() {
+		s.withheld = cells
+	}
+}
 
 // SoFar are the primary contrasts from the trials so far, and from those under way,
 // which are of one block.
