@@ -84,6 +84,17 @@ type HostOnly interface{ HostOnly() }
 // of them.
 type Enclosed interface{ Enclosed() }
 
+// Bridged is an Environment whose instances can be ports of a virtnet.Bridge that it did
+// not make, such as this host's part of a network over several hosts.
+type Bridged interface{ Bridged() bool }
+
+// Spanning is a Network over several hosts, or this host's part of it.
+type Spanning interface {
+	Network
+	// Reach waits until the host reaches the others.
+	Reach(ctx context.Context) error
+}
+
 // Emulated reports whether a label is that of software emulation, of a guest or of the
 // machine that it is in.
 func Emulated(label string) bool { return slices.Contains(strings.Fields(label), "tcg") }

@@ -11,6 +11,8 @@ import (
 	"tare/internal/environment/remote"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
+	"tare/internal/linux/virtnet"
+	"tare/internal/run/trial/instances"
 )
 
 // connected returns the session with the host, and opens it again where it was
@@ -131,4 +133,19 @@ func (s *hostEnvironment) NewNetwork(ctx context.Context, o *cleanup.Owner, name
 		return nil, err
 	}
 	return in.NewNetwork(ctx, o, name)
+}
+
+// Bridged is that of the kind there.
+func (s *hostEnvironment) Bridged() bool {
+	b, can := s.current().(environment.Bridged)
+	return can && b.Bridged()
+}
+
+// Join makes the host's part of a network over several.
+func (s *hostEnvironment) Join(ctx context.Context, o virtnet.Overlay) (environment.Spanning, error) {
+	in, err := s.reconnected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return in.(instances.Joining).Join(ctx, o)
 }

@@ -16,7 +16,7 @@ type Config struct {
 	VSock    uint32   // tare.vsock=PORT, the host's, or the guest's with Await
 	Await    bool     // tare.await=1: wait for the host's time before Hello
 	Timer    uint64   // tare.timer=ADDRESS: of the VMM's boot timer
-	Nets     []Net    // tare.net=ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]], one for each interface
+	Nets     []Net    // tare.net=ADDRESS/PREFIX[,GATEWAY[,NAMESERVER[,MTU]]], one for each interface
 	Off      string   // tare.off=poweroff or reboot
 	Hostname string   // tare.hostname=NAME
 	Env      []string // tare.env=KEY=VALUE, any number of them
@@ -29,6 +29,7 @@ type Net struct {
 	Address    netip.Prefix
 	Gateway    netip.Addr
 	Nameserver netip.Addr
+	MTU        int // 0 is the kernel's
 }
 
 // ParseCommandLine parses the kernel command line. It ignores parameters of
@@ -127,8 +128,13 @@ func parseNet(text string) (n Net, err error) {
 			}
 		}
 	}
-	if len(parts) > 3 || !n.Address.Addr().Is4() || n.Gateway.IsValid() && !n.Gateway.Is4() {
-		return n, fmt.Errorf("it must be ADDRESS/PREFIX[,GATEWAY[,NAMESERVER]] of IPv4")
+	if len(parts) > 3 {
+		if n.MTU, err = strconv.Atoi(parts[3]); err != nil {
+			return n, err
+		}
+	}
+	if len(parts) > 4 || n.MTU < 0 || !n.Address.Addr().Is4() || n.Gateway.IsValid() && !n.Gateway.Is4() {
+		return n, fmt.Errorf("it must be ADDRESS/PREFIX[,GATEWAY[,NAMESERVER[,MTU]]] of IPv4")
 	}
 	return n, nil
 }

@@ -9,10 +9,10 @@ import (
 
 func TestTheKernelCommandLineIsReadAsTheKernelDoes(t *testing.T) {
 	got, err := ParseCommandLine("console=ttyS0 quiet panic=-1 tare.root=/dev/vda tare.data=/dev/vdb\ttare.port=tare " +
-		`tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3 tare.off=reboot tare.hostname=vm "tare.env=A=b c" tare.env=D="e f" -- init` + "\n")
+		`tare.net=10.0.2.15/24,10.0.2.2,10.0.2.3,1450 tare.off=reboot tare.hostname=vm "tare.env=A=b c" tare.env=D="e f" -- init` + "\n")
 	want := Config{
 		Root: "/dev/vda", Data: "/dev/vdb", Port: "tare", Off: "reboot", Hostname: "vm", Env: []string{"A=b c", "D=e f"},
-		Nets: []Net{{netip.MustParsePrefix("10.0.2.15/24"), netip.MustParseAddr("10.0.2.2"), netip.MustParseAddr("10.0.2.3")}},
+		Nets: []Net{{netip.MustParsePrefix("10.0.2.15/24"), netip.MustParseAddr("10.0.2.2"), netip.MustParseAddr("10.0.2.3"), 1450}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -50,18 +50,19 @@ func TestAModuleGetsItsParametersFromTheCommandLine(t *testing.T) {
 
 func TestAnInvalidParameterIsNamed(t *testing.T) {
 	for line, word := range map[string]string{
-		"tare.port=a tare.rood=/dev/vda":         "tare.rood=/dev/vda",
-		"tare.port=a tare.off=maybe":             "tare.off=maybe",
-		"tare.port=a tare.net=10.0.2.15":         "tare.net=10.0.2.15",
-		"tare.port=a tare.net=fe80::1/64":        "IPv4",
-		"tare.port=a tare.net=10.0.0.1/8,x":      "tare.net=10.0.0.1/8,x",
-		"tare.port=a tare.env=A":                 "KEY=VALUE",
-		"tare.vsock=many":                        "tare.vsock=many",
-		"tare.port=a tare.await=perhaps":         "tare.await=perhaps",
-		"tare.port=a tare.over=1":                "tare.over needs",
-		"quiet":                                  "tare.port",
-		"tare.port=a tare.vsock=1":               "exactly one of",
-		"tare.port=a tare.net=1.2.3.4/8,,,extra": "GATEWAY",
+		"tare.port=a tare.rood=/dev/vda":          "tare.rood=/dev/vda",
+		"tare.port=a tare.off=maybe":              "tare.off=maybe",
+		"tare.port=a tare.net=10.0.2.15":          "tare.net=10.0.2.15",
+		"tare.port=a tare.net=fe80::1/64":         "IPv4",
+		"tare.port=a tare.net=10.0.0.1/8,x":       "tare.net=10.0.0.1/8,x",
+		"tare.port=a tare.env=A":                  "KEY=VALUE",
+		"tare.vsock=many":                         "tare.vsock=many",
+		"tare.port=a tare.await=perhaps":          "tare.await=perhaps",
+		"tare.port=a tare.over=1":                 "tare.over needs",
+		"quiet":                                   "tare.port",
+		"tare.port=a tare.vsock=1":                "exactly one of",
+		"tare.port=a tare.net=1.2.3.4/8,,,large":  "large",
+		"tare.port=a tare.net=1.2.3.4/8,,,1,more": "GATEWAY",
 	} {
 		if _, err := ParseCommandLine(line); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%q: %v", line, err)

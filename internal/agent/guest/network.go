@@ -49,6 +49,16 @@ func connect(control int, name string, n Net) error {
 			return fmt.Errorf("network: setting the address of %s to %s: %w", name, n.Address, err)
 		}
 	}
+	if n.MTU > 0 {
+		ifreq, err := unix.NewIfreq(name)
+		if err != nil {
+			return err
+		}
+		ifreq.SetUint32(uint32(n.MTU))
+		if err := unix.IoctlIfreq(control, unix.SIOCSIFMTU, ifreq); err != nil {
+			return fmt.Errorf("network: setting the MTU of %s to %d: %w", name, n.MTU, err)
+		}
+	}
 	if err := bringUp(control, name); err != nil {
 		return err
 	}

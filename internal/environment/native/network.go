@@ -27,6 +27,9 @@ func (o *Options) bridge(own *cleanup.Owner) (*virtnet.Bridge, error) {
 	return virtnet.NewBridge(own.ID(), "a bridge, one veth pair each")
 }
 
+// Bridged reports whether instances that meet are at a bridge.
+func (n *native) Bridged() bool { return !n.options.shares() && n.options.Network != "nat" }
+
 // wire attaches an instance to its network.
 func (i *instance) wire(o Options, r environment.Request) (err error) {
 	switch {

@@ -45,6 +45,9 @@ func (e *environ) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (env
 	return virtnet.NewBridge(o.ID(), e.path("a bridge, one veth pair each"))
 }
 
+// Bridged reports whether instances that meet are at a bridge.
+func (e *environ) Bridged() bool { return e.options.Network != "host" && e.options.Network != "nat" }
+
 // join attaches the instance to its network; leave detaches it.
 func (e *environ) join(ctx context.Context, r environment.Request) (_ *attachment, leave func() error, err error) {
 	nothing := func() error { return nil }

@@ -87,6 +87,9 @@ func (e *vm) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) (environm
 	return e.options.bridge(o)
 }
 
+// Bridged reports whether guests that meet are at a bridge.
+func (e *vm) Bridged() bool { return e.options.Network != "nat" }
+
 // emptyOverlay creates an empty qcow2 overlay on a base disk, as a template.
 func emptyOverlay(ctx context.Context, file, base string) (*vmm.Template, error) {
 	base, err := filepath.Abs(base)

@@ -28,7 +28,7 @@ func (s *Session) Environment(ctx context.Context, kind string, options json.Raw
 	if err := s.simple(ctx, e.request(callDescribe), &d); err != nil {
 		return nil, err
 	}
-	e.label = d.Label
+	e.label, e.bridged = d.Label, d.Bridged
 	return e, nil
 }
 
@@ -37,6 +37,7 @@ type there struct {
 	session *Session
 	kind    string
 	options json.RawMessage
+	bridged bool
 
 	mu    sync.Mutex
 	label string
@@ -76,6 +77,9 @@ func (e *there) Label() string {
 	defer e.mu.Unlock()
 	return e.label
 }
+
+// Bridged is that of the kind there.
+func (e *there) Bridged() bool { return e.bridged }
 
 // Versions are those of the programs there.
 func (e *there) Versions(ctx context.Context) map[string]string {
@@ -165,13 +169,23 @@ func (s *Session) outside(i started) (address, listen string) {
 func (e *there) NewNetwork(ctx context.Context, _ *cleanup.Owner, name string) (environment.Network, error) {
 	r := e.request(callNetwork)
 	r.Name = name
-	n := &network{session: e.session}
 	var made networked
 	if err := e.session.simple(ctx, r, &made); err != nil || made.Network == 0 {
 		return nil, err
 	}
-	n.id, n.path, n.host = made.Network, made.Path, made.Host
-	return n, nil
+	return &network{e.session, made.Network, made.Path, made.Host}, nil
+}
+
+// Join makes that host's part of a network over several.
+func (e *there) Join(ctx context.Context, o virtnet.Overlay) (environment.Spanning, error) {
+	var made networked
+	if err := e.session.simple(ctx, request{Call: callOverlay, Overlay: &o}, &made); err != nil {
+		return nil, err
+	}
+	if made.Taken {
+		return nil, virtnet.ErrTaken
+	}
+	return &network{e.session, made.Network, made.Path, made.Host}, nil
 }
 
 type network struct {
@@ -184,6 +198,11 @@ func (n *network) Path() string { return n.path + " on " + n.session.host.Name()
 
 // Host returns the address of the host, as its instances see it.
 func (n *network) Host() string { return n.host }
+
+// Reach waits until that host reaches the others of a network over several.
+func (n *network) Reach(ctx context.Context) error {
+	return n.session.simple(ctx, request{Call: callReach, Network: n.id}, nil)
+}
 
 func (n *network) Close(ctx context.Context) error {
 	if n.session.Err() == nil {

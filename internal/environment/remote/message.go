@@ -17,6 +17,7 @@ import (
 
 	"tare/internal/base/bounded"
 	"tare/internal/environment"
+	"tare/internal/linux/virtnet"
 	"tare/internal/usage"
 )
 
@@ -54,6 +55,8 @@ const (
 	callThaw     = "thaw"
 	callStop     = "stop"
 	callNetwork  = "network"
+	callOverlay  = "overlay" // the host's part of a network over several
+	callReach    = "reach"
 	callClose    = "close"
 )
 
@@ -66,6 +69,7 @@ type request struct {
 	Image    *imageFacts        `json:"image,omitempty"`
 	Limits   environment.Limits `json:"limits,omitzero"`
 	Network  uint64             `json:"network,omitempty"`
+	Overlay  *virtnet.Overlay   `json:"overlay,omitempty"`
 	Instance uint64             `json:"instance,omitempty"`
 	Every    time.Duration      `json:"every,omitempty"`
 	Live     bool               `json:"live,omitempty"` // send every reading as it is made
@@ -100,6 +104,7 @@ type (
 	description struct {
 		Label    string            `json:"label,omitempty"`
 		Versions map[string]string `json:"versions,omitempty"`
+		Bridged  bool              `json:"bridged,omitempty"`
 	}
 	started struct {
 		Instance uint64              `json:"instance"`
@@ -125,6 +130,7 @@ type (
 		Network uint64 `json:"network"`
 		Path    string `json:"path"`
 		Host    string `json:"host"`
+		Taken   bool   `json:"taken,omitempty"` // the addresses of an overlay, so that there is none
 	}
 )
 

@@ -27,6 +27,7 @@ import (
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/linux/private"
+	"tare/internal/linux/virtnet"
 )
 
 // ServeOptions are the options of the server.
@@ -196,6 +197,8 @@ var answers = map[string]func(*call, context.Context) (any, error){
 	callThaw:     (*call).thaw,
 	callStop:     (*call).stop,
 	callNetwork:  (*call).network,
+	callOverlay:  (*call).overlay,
+	callReach:    (*call).reach,
 	callClose:    (*call).close,
 	callUsed: func(k *call, _ context.Context) (any, error) {
 		return environment.UsageOfStart(k.instance.Instance), nil
@@ -276,7 +279,8 @@ func (s *server) environment(r request) (environment.Environment, error) {
 }
 
 func (k *call) describe(ctx context.Context) (any, error) {
-	return description{k.environment.Label(), k.environment.Versions(ctx)}, nil
+	bridged, can := k.environment.(environment.Bridged)
+	return description{k.environment.Label(), k.environment.Versions(ctx), can && bridged.Bridged()}, nil
 }
 
 // image receives an image, if the store does not have it.
@@ -330,11 +334,40 @@ func (k *call) network(ctx context.Context) (any, error) {
 	if err != nil || n == nil {
 		return networked{}, err
 	}
+	return k.keepNetwork(n), nil
+}
+
+func (s *server) keepNetwork(n environment.Network) networked {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	s.networks[s.last] = n
+	return networked{Network: s.last, Path: n.Path(), Host: n.Host()}
+}
+
+// overlay makes this host's part of a network over several.
+func (k *call) overlay(context.Context) (any, error) {
+	if k.request.Overlay == nil {
+		return nil, errors.New("no overlay is named")
+	}
+	n, err := k.request.Overlay.Join(k.owner.ID())
+	if errors.Is(err, virtnet.ErrTaken) {
+		return networked{Taken: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k.keepNetwork(n), nil
+}
+
+func (k *call) reach(ctx context.Context) (any, error) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.last++
-	k.networks[k.last] = n
-	return networked{k.last, n.Path(), n.Host()}, nil
+	n, can := k.networks[k.request.Network].(environment.Spanning)
+	k.mu.Unlock()
+	if !can {
+		return nil, errors.New("there is no such network over several hosts")
+	}
+	return struct{}{}, n.Reach(ctx)
 }
 
 func (k *call) close(ctx context.Context) (any, error) {

@@ -30,6 +30,9 @@ type Bridge struct {
 	there  *netlink.Handle // speaks to the namespace
 	master int             // the bridge's index in it
 	nat    bool            // the host is behind a router that translates, and no port of the bridge
+	// overlay that the bridge is this host's part of; nil for none.
+	overlay *Overlay
+	mtu     int // of all interfaces; 0 is the kernel's
 
 	mu     sync.Mutex
 	ports  [256]bool // by the last part of the address
@@ -39,15 +42,14 @@ type Bridge struct {
 
 // The last parts of addresses.
 const (
-	hostPart  = 1
-	firstPart = 2
-	lastPart  = 254
+	hostPart = 1
+	lastPart = 254
 )
 
 // NewBridge makes a bridge that the host reaches. The host's interface carries
 // the owner's id, of 12 letters, in its name; path is what Path says.
 func NewBridge(owner, path string) (*Bridge, error) {
-	return newBridge(owner, &Bridge{path: path, last: hostPart})
+	return newBridge(owner, &Bridge{path: path})
 }
 
 func newBridge(owner string, b *Bridge) (_ *Bridge, err error) {
@@ -56,9 +58,17 @@ func newBridge(owner string, b *Bridge) (_ *Bridge, err error) {
 			err = errors.Join(explain("making a network between instances", err), b.Close(context.Background()))
 		}
 	}()
-	if b.subnet, err = takeSubnet(); err != nil {
+	take := takeSubnet
+	if b.overlay != nil {
+		take = b.overlay.take
+		if b.mtu, err = b.overlay.mtu(); err != nil {
+			return nil, err
+		}
+	}
+	if b.subnet, err = take(); err != nil {
 		return nil, err
 	}
+	b.last = b.own()
 	if b.space, err = spaces.New(); err != nil {
 		return nil, err
 	}
@@ -83,12 +93,25 @@ func newBridge(owner string, b *Bridge) (_ *Bridge, err error) {
 	if err := b.plug("host"); err != nil {
 		return nil, err
 	}
-	return b, address(&netlink.Handle{}, ours, b.subnet.at(hostPart))
+	if b.overlay != nil {
+		if err := b.join(); err != nil {
+			return nil, err
+		}
+	}
+	return b, address(&netlink.Handle{}, ours, b.subnet.at(b.own()))
+}
+
+// own is the last part of the host's address, or of the router's.
+func (b *Bridge) own() int {
+	if b.overlay != nil {
+		return b.overlay.part(b.overlay.Own)
+	}
+	return hostPart
 }
 
 // reach makes the host's end of the way in, and the other end in the namespace.
 func (b *Bridge) reach(owner string) (netlink.Link, error) {
-	ours := &netlink.Veth{LinkAttrs: named(b.subnet.name(owner)), PeerName: "host", PeerNamespace: netlink.NsFd(b.space.Fd())}
+	ours := &netlink.Veth{LinkAttrs: b.named(b.subnet.name(owner)), PeerName: "host", PeerNamespace: netlink.NsFd(b.space.Fd())}
 	if err := netlink.LinkAdd(ours); err != nil {
 		return nil, fmt.Errorf("making the interface %s: %w", ours.Name, err)
 	}
@@ -130,7 +153,7 @@ func (b *Bridge) Host() string {
 	if b.nat {
 		return b.subnet.at(beyondPart).Addr().String()
 	}
-	return b.subnet.at(hostPart).Addr().String()
+	return b.subnet.at(b.own()).Addr().String()
 }
 
 // Space is a path of the network namespace that the ports are in.
@@ -174,6 +197,13 @@ func remove(where *netlink.Handle, name string) error {
 	return fmt.Errorf("removing the interface %s: %w", name, err)
 }
 
+// named is an interface whose packets are as large as the network's.
+func (b *Bridge) named(name string) netlink.LinkAttrs {
+	attributes := named(name)
+	attributes.MTU = b.mtu
+	return attributes
+}
+
 func named(name string) netlink.LinkAttrs {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = name
@@ -192,7 +222,7 @@ func explain(tried string, err error) error {
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("%s: %w; it requires root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run tare outside of containers, or in a privileged one", tried, err)
 	case errors.Is(err, syscall.EOPNOTSUPP):
-		return fmt.Errorf("%s: %w; this kernel has no bridge or no veth: modprobe bridge veth", tried, err)
+		return fmt.Errorf("%s: %w; this kernel has no bridge, no veth or no vxlan: modprobe -a bridge veth vxlan", tried, err)
 	}
 	return fmt.Errorf("%s: %w", tried, err)
 }
@@ -218,7 +248,7 @@ func NewNAT(owner, path string) (*Bridge, error) {
 	if _, err := exec.LookPath(Masquerader); err != nil {
 		return nil, fmt.Errorf("making a network with address translation: %w; install it: apt-get install -y iptables", err)
 	}
-	return newBridge(owner, &Bridge{path: path, last: hostPart, nat: true})
+	return newBridge(owner, &Bridge{path: path, nat: true})
 }
 
 // route makes the namespace a router between the bridge and the host.

@@ -20,6 +20,7 @@ type Port struct {
 	Address netip.Prefix
 	Gateway netip.Addr // the router's, at a bridge with NAT
 	MAC     net.HardwareAddr
+	MTU     int // of what is connected; 0 is the kernel's
 	// File is what is handed on: the tap that a virtual machine's network card
 	// is, or the network namespace that holds eth0.
 	File *os.File
@@ -88,7 +89,7 @@ func (b *Bridge) Namespace() (*Port, error) {
 		}
 		const theirs = "eth0"
 		if err := b.there.LinkAdd(&netlink.Veth{
-			LinkAttrs: named(p.Device),
+			LinkAttrs: b.named(p.Device),
 			PeerName:  theirs, PeerHardwareAddr: p.MAC, PeerNamespace: netlink.NsFd(p.File.Fd()),
 		}); err != nil {
 			return fmt.Errorf("making the interface %s: %w", p.Device, err)
@@ -128,9 +129,9 @@ func (b *Bridge) take() (*Port, error) {
 		return nil, errors.New("the network between the instances is closed")
 	}
 	room := b.room()
-	for range room {
+	for range room - b.own() {
 		if b.last++; b.last > room {
-			b.last = firstPart
+			b.last = b.own() + 1
 		}
 		if !b.ports[b.last] {
 			b.ports[b.last] = true
@@ -140,16 +141,19 @@ func (b *Bridge) take() (*Port, error) {
 			}
 			// Not the manufacturers', and the same for the same address.
 			mac := append(net.HardwareAddr{0x52, 0x54}, address.Addr().AsSlice()...)
-			return &Port{Device: fmt.Sprintf("port%d", b.last), Address: address, Gateway: gateway, MAC: mac, bridge: b, part: b.last}, nil
+			return &Port{Device: fmt.Sprintf("port%d", b.last), Address: address, Gateway: gateway, MAC: mac, MTU: b.mtu, bridge: b, part: b.last}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has room for %d instances, and all places are taken", b.subnet, room-hostPart)
+	return nil, fmt.Errorf("%s has room for %d instances, and all places are taken", b.subnet, room-b.own())
 }
 
 // room is the last part of the last instance's address.
 func (b *Bridge) room() int {
-	if b.nat {
+	switch {
+	case b.nat:
 		return lastInnerPart
+	case b.overlay != nil:
+		return b.own() + b.overlay.size() - 1
 	}
 	return lastPart
 }

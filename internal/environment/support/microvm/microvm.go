@@ -159,6 +159,11 @@ func (e *Environment) NewNetwork(_ context.Context, o *cleanup.Owner, _ string) 
 	return e.bridge(o)
 }
 
+// Bridged reports whether guests that meet are at a bridge.
+func (e *Environment) Bridged() bool {
+	return e.options.Network != "nat" && e.options.Start != Snapshot
+}
+
 func (e *Environment) bridge(o *cleanup.Owner) (*virtnet.Bridge, error) {
 	if e.options.Network == "nat" {
 		return virtnet.NewNAT(o.ID(), "a bridge with NAT, one tap and virtio network card each")

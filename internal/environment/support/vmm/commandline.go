@@ -2,6 +2,7 @@ package vmm
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tare/internal/linux/virtnet"
@@ -21,11 +22,7 @@ type KernelLine struct {
 // After appends to the words of the VMM.
 func (k KernelLine) After(words ...string) string {
 	if k.Port != nil {
-		word := "tare.net=" + k.Port.Address.String()
-		if k.Port.Gateway.IsValid() {
-			word += "," + k.Port.Gateway.String()
-		}
-		words = append(words, word)
+		words = append(words, netWord(k.Port))
 	}
 	if k.PIDs > 0 {
 		words = append(words, fmt.Sprintf("tare.pids=%d", k.PIDs))
@@ -37,6 +34,18 @@ func (k KernelLine) After(words ...string) string {
 		words = append(words, k.Extra)
 	}
 	return strings.Join(words, " ")
+}
+
+// netWord is the guest's part of a port.
+func netWord(p *virtnet.Port) string {
+	word := "tare.net=" + p.Address.String()
+	if p.Gateway.IsValid() {
+		word += "," + p.Gateway.String()
+	}
+	if p.MTU > 0 {
+		word += strings.Repeat(",", 3-strings.Count(word, ",")) + strconv.Itoa(p.MTU)
+	}
+	return word
 }
 
 // Check returns an error if a command line cannot hold the configuration. by is a VMM that

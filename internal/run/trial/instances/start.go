@@ -143,7 +143,11 @@ func (p *Pool) network(ctx context.Context, r Request) (environment.Network, err
 	}
 	hosts := r.Shape.On(p.definition(r.Environment).Host)
 	if len(hosts) > 1 {
-		return hostsNetwork{}, nil
+		n, err := p.between(ctx, r, hosts)
+		if err != nil {
+			return nil, fmt.Errorf("the network between instances on several hosts: %w", err)
+		}
+		return n, nil
 	}
 	in := p.Environments[r.Environment]
 	if on, prepared := p.OnHosts[HostSlot{r.Environment, hosts[0]}]; prepared {
@@ -204,7 +208,8 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 	if r.Cores != nil {
 		limits.Cores = r.Cores
 	}
-	onHost, prepared := p.OnHosts[p.slot(name, i)]
+	slot := p.slot(name, i)
+	onHost, prepared := p.OnHosts[slot]
 	if prepared {
 		in = onHost.Environment
 	}
@@ -222,8 +227,11 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 			return errors.New("the role on the host needs the native environment, which does not work here")
 		}
 	}
-	_, severalHosts := network.(hostsNetwork)
-	if severalHosts || i.OnHost && beside == nil {
+	hosts, severalHosts := network.(hostsNetwork)
+	if severalHosts {
+		network = hosts.on(slot.Host)
+	}
+	if i.OnHost && beside == nil {
 		network = nil
 	}
 	if _, placed := in.(environment.Placed); !placed && !(i.OnHost && beside != nil) {
@@ -245,7 +253,7 @@ func (p *Pool) startOne(ctx context.Context, r Request, i *Instance, network env
 		i.address = instance.Address()
 	}
 	if severalHosts {
-		if i.address, err = addressFromHosts(instance, onHost.Address); err != nil {
+		if i.address, err = hosts.address(i, slot, onHost.Address); err != nil {
 			return err
 		}
 	}
