@@ -72,6 +72,7 @@ group() {
 		need crun crun "environment oci"
 		need strace strace "profiles where BPF is not permitted"
 		need slirp4netns slirp4netns "environment oci"
+		need pasta passt "environment oci"
 		need rootlesskit rootlesskit "engines of an ordinary user's"
 		need newuidmap uidmap "engines of an ordinary user's"
 		need sshd openssh-server "environment machine"

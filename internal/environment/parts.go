@@ -256,6 +256,7 @@ var sharedValues = map[string]map[string]Value{
 		"bridge": {"network namespace and bridge", "packets to and from the instance pass a veth pair and a bridge, packets inside a separate loopback"},
 		"nat":    {"NAT", "addresses of outgoing packets are translated"},
 		"user":   {"user-mode network", "a process forwards packets through sockets of the host"},
+		"pasta":  {"user-mode network by pasta", "a process without a TCP of its own forwards packets through sockets of the host"},
 	},
 	"log": {
 		"null":      {"direct log path", "output of the workload goes to tare directly"},

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
 
 	"tare/internal/base/crash"
 	"tare/internal/environment"
@@ -21,7 +24,7 @@ type attachment struct {
 	path    string          // of a packet
 	traffic usage.Footprint // where its bytes are counted
 	inside  bool            // the bytes are counted in the namespace of its first process
-	user    bool            // slirp4netns forwards the packets
+	proxy   string          // the program that forwards the packets; "" for none
 }
 
 // path is what a packet passes, starting with gVisor's network stack where it is
@@ -63,8 +66,9 @@ func (e *environ) join(ctx context.Context, r environment.Request) (_ *attachmen
 			// gVisor takes over the addresses of its namespace, and in a namespace that
 			// it makes itself the loopback is down.
 			return s.inNewNamespace()
-		case "user":
-			return (&attachment{inside: true, user: true, path: e.path("tap, slirp4netns, the host's sockets")}).inNewNamespace()
+		case "user", "pasta":
+			proxy := proxies[e.options.Network]
+			return (&attachment{inside: true, proxy: proxy, path: e.path("tap, " + proxy + ", the host's sockets")}).inNewNamespace()
 		}
 		// A bridge for this instance alone, so that no other instance reaches it.
 		own, err := e.NewNetwork(ctx, r.Owner, r.Name)
@@ -116,38 +120,84 @@ func attach(n environment.Network) (*attachment, func() error, error) {
 	return &attachment{address: at.Address.String(), path: n.Path()}, at.Close, nil
 }
 
-// slirp is the program of the user-mode network.
-const slirp = "slirp4netns"
+// proxies are the programs of user-mode networks, by the option's value.
+var proxies = map[string]string{"user": "slirp4netns", "pasta": "pasta"}
 
-// startSlirp4netns starts the user-mode network of a namespace and returns when it is
-// ready. slirp4netns exits when exitW is closed, as it also is when tare dies.
-func startSlirp4netns(ctx context.Context, space string, adopt adopter, console io.Writer) (_ *process, err error) {
+// startProxy starts the program of a user-mode network, and returns when it is ready.
+func (i *instance) startProxy(ctx context.Context, adopt adopter, console io.Writer) error {
+	start := i.startSlirp4netns
+	if i.network.proxy == "pasta" {
+		start = i.startPasta
+	}
+	ready, err := start(adopt, console)
+	if err != nil {
+		return fmt.Errorf("starting the user-mode network: %w", err)
+	}
+	said := make(chan error, 1)
+	crash.Go(func() { _, err := ready.Read(make([]byte, 1)); said <- err })
+	select {
+	case err = <-said:
+	case <-i.helpers[len(i.helpers)-1].ended:
+		err = errors.New("it has ended")
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err = errors.Join(err, ready.Close()); err != nil {
+		return fmt.Errorf("waiting until %s is ready: %w", i.network.proxy, err)
+	}
+	return nil
+}
+
+// startSlirp4netns returns the file from which something can be read once it is ready. It
+// exits when exitW is closed, as it also is when tare dies.
+func (i *instance) startSlirp4netns(adopt adopter, console io.Writer) (ready *os.File, err error) {
 	exitR, exitW, err := os.Pipe() // for --exit-fd
 	if err != nil {
 		return nil, err
 	}
+	defer exitR.Close()
 	readyR, readyW, err := os.Pipe() // for --ready-fd
 	if err != nil {
-		return nil, errors.Join(err, exitR.Close(), exitW.Close())
+		return nil, errors.Join(err, exitW.Close())
 	}
-	defer readyR.Close()
-	c := preparation{}.command(slirp, "--configure", "--mtu=65520", "--disable-host-loopback", "--exit-fd=3", "--ready-fd=4", "--netns-type=path", space, "tap0")
-	c.ExtraFiles, c.Stdout, c.Stderr = []*os.File{exitR, readyW}, console, console
-	p, err := start(c, "proxy", adopt, exitW.Close)
-	exitR.Close()
-	readyW.Close()
-	if err != nil {
-		return nil, fmt.Errorf("starting the user-mode network: %w", errors.Join(err, exitW.Close()))
+	defer readyW.Close()
+	c := preparation{}.command("slirp4netns", "--configure", "--mtu=65520", "--disable-host-loopback", "--exit-fd=3", "--ready-fd=4", "--netns-type=path", i.network.space, "tap0")
+	c.ExtraFiles = []*os.File{exitR, readyW}
+	if err := i.help(c, console, adopt, exitW.Close); err != nil {
+		return nil, errors.Join(err, readyR.Close(), exitW.Close())
 	}
-	ready := make(chan error, 1)
-	crash.Go(func() { _, err := readyR.Read(make([]byte, 1)); ready <- err })
-	select {
-	case err = <-ready:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	return readyR, nil
+}
+
+// startPasta returns the file from which something can be read once it is ready. pasta gives
+// up the privilege of opening another process' namespace before it opens the one that it is
+// told: it is mounted at a file. It writes its PID when it is ready.
+func (i *instance) startPasta(adopt adopter, console io.Writer) (ready *os.File, err error) {
+	space, pid := filepath.Join(i.directory, "pasta.netns"), filepath.Join(i.directory, "pasta.ready")
+	if err := os.WriteFile(space, nil, 0o600); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return p, fmt.Errorf("waiting until %s is ready: %w", slirp, err)
+	if err := syscall.Mkfifo(pid, 0o600); err != nil {
+		return nil, err
 	}
-	return p, nil
+	// With a writer of its own nobody waits for the other end.
+	if ready, err = os.OpenFile(pid, os.O_RDWR|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, err
+	}
+	c := preparation{mounts: []mount{{"none", "bind", i.network.space, space}}}.command("pasta", "--foreground", "--quiet", "--config-net", "--runas", "0",
+		"--no-map-gw", "-t", "none", "-u", "none", "-T", "none", "-U", "none", "--netns", space, "--pid", pid)
+	if err := i.help(c, console, adopt, nil); err != nil {
+		return nil, errors.Join(err, ready.Close())
+	}
+	return ready, nil
+}
+
+// help starts a process for the instance.
+func (i *instance) help(c *exec.Cmd, console io.Writer, adopt adopter, requestExit func() error) error {
+	c.Stdout, c.Stderr = console, console
+	p, err := start(c, "proxy", adopt, requestExit)
+	if err == nil {
+		i.helpers = append(i.helpers, p)
+	}
+	return err
 }

@@ -88,8 +88,8 @@ func (e *environ) Versions(ctx context.Context) map[string]string {
 		return e.manager.Versions(ctx)
 	}
 	versions := map[string]string{filepath.Base(e.runtime.path): Version(ctx, e.runtime.path)}
-	if e.options.Network == "user" {
-		versions[slirp] = Version(ctx, slirp)
+	if proxy := proxies[e.options.Network]; proxy != "" {
+		versions[proxy] = Version(ctx, proxy)
 	}
 	return versions
 }

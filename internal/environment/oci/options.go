@@ -126,7 +126,7 @@ func (o *Options) Validate() error {
 	for _, err := range []error{
 		environment.OneOf("platform", o.Platform, "", "systrap", "ptrace", "kvm"),
 		environment.OneOf("root", o.Root, "overlay", "folder", "bind"),
-		environment.OneOf("network", o.Network, "bridge", "nat", "user", "none", "host"),
+		environment.OneOf("network", o.Network, "bridge", "nat", "user", "pasta", "none", "host"),
 		environment.OneOf("log", o.Log, "null", "pipe", "file", "json-file"),
 		blockdevice.ValidOption("data", o.Data, "bind", "overlay", "tmpfs"),
 	} {

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
 	"tare/internal/linux/kvm"
+	"tare/internal/linux/virtnet"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
 )
@@ -76,6 +78,7 @@ func TestSwitchesTakeEffectOrGiveANote(t *testing.T) {
 		{`{"runtime": "crun", "namespaces": {"user": true}}`, ""},
 		{`{"namespaces": {"user": true, "pid": false}, "network": "host"}`, ""},
 		{`{"network": "user", "log": "json-file", "data": "tmpfs"}`, ""},
+		{`{"network": "pasta"}`, ""},
 		{`{"runtime": "crun", "network": "nat", "log": "file", "data": "overlay"}`, ""},
 		{`{"root": "bind", "network": "none", "log": "pipe", "no_new_privs": true, "capabilities": "none"}`, ""},
 		{`{"runtime": "crun", "root": "bind", "network": "none", "no_new_privs": true, "capabilities": "chown,setuid"}`, ""},
@@ -193,33 +196,39 @@ func passed(pid int) (read, written int, err error) {
 
 // A user-mode network has no address for others, and leads to the host's.
 func TestAUserModeNetworkReachesTheHost(t *testing.T) {
-	i := at(t, `{"network": "user"}`)
-	l, err := net.Listen("tcp4", "0.0.0.0:0")
+	needs.Root(t)
+	// pasta gives the instance the address of the host's network card: another one is called.
+	bridge, err := virtnet.NewBridge("usernetwork1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	go func() {
-		if c, err := l.Accept(); err == nil {
-			c.Write([]byte("heard"))
-			c.Close()
-		}
-	}()
-	host := ""
-	addresses, _ := net.InterfaceAddrs()
-	for _, a := range addresses {
-		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() {
-			host = n.IP.String()
-			break
-		}
-	}
-	if host == "" {
-		t.Skip("needs an address of the host's that is not its loopback's")
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	script := "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(PeerAddr => qq(" + host + "), PeerPort => " + port + ", Timeout => 10) or die $@; print <$s>'"
-	if got := testenv.Run(t, i, script); got != "heard" || i.Address() != "" {
-		t.Errorf("%q, address %q", got, i.Address())
+	t.Cleanup(func() { bridge.Close(context.Background()) })
+	for option, program := range proxies {
+		t.Run(option, func(t *testing.T) {
+			i := at(t, `{"network": "`+option+`"}`)
+			l, err := net.Listen("tcp4", bridge.Host()+":0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go func() {
+				if c, err := l.Accept(); err == nil {
+					c.Write([]byte("heard"))
+					c.Close()
+				}
+			}()
+			_, port, _ := net.SplitHostPort(l.Addr().String())
+			script := "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(PeerAddr => qq(" + bridge.Host() + "), PeerPort => " + port + ", Timeout => 10) or die $@; print <$s>'"
+			if got := testenv.Run(t, i, script); got != "heard" || i.Address() != "" {
+				t.Errorf("%q, address %q", got, i.Address())
+			}
+			if path := i.Paths().Network; path != "tap, "+program+", the host's sockets" {
+				t.Errorf("the path is %q", path)
+			}
+			if n := len(i.Footprint().Processes); n == 0 || i.Footprint().Processes[0].Role != "proxy" {
+				t.Errorf("what it uses outside of its cgroup: %v", i.Footprint().Processes)
+			}
+		})
 	}
 }
 

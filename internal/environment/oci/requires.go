@@ -87,9 +87,10 @@ func ManagedRequirements(o *Options) (list []environment.Requirement) {
 	if blockdevice.Named(o.Data) {
 		list = append(list, blockdevice.Requirement(o.Data))
 	}
-	if o.Network == "user" {
-		list = append(list, environment.Program(slirp+", the user-mode network", slirp, environment.Install("slirp4netns")),
-			environment.Requirement{What: "taps, for " + slirp, Check: func(context.Context) environment.Finding {
+	if proxy := proxies[o.Network]; proxy != "" {
+		pkg := map[string]string{"slirp4netns": "slirp4netns", "pasta": "passt"}[proxy]
+		list = append(list, environment.Program(proxy+", the user-mode network", proxy, environment.Install(pkg)),
+			environment.Requirement{What: "taps, for " + proxy, Check: func(context.Context) environment.Finding {
 				_, err := os.Stat("/dev/net/tun")
 				return environment.Tested(err, environment.Run("modprobe tun"))
 			}})

@@ -247,7 +247,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{func(o *Options) { o.Runtime, o.Platform = "/opt/sandbox", "kvm" }, ""},
 		{func(o *Options) { o.Runtime, o.Platform = "runsc", "xen" }, "choose one of systrap, ptrace, kvm"},
 		{func(o *Options) { o.Root = "tmpfs" }, `root: "tmpfs"`},
-		{func(o *Options) { o.Network = "bride" }, "bridge, nat, user, none, host"},
+		{func(o *Options) { o.Network = "bride" }, "bridge, nat, user, pasta, none, host"},
 		{func(o *Options) { o.Log = "journald" }, "null, pipe, file, json-file"},
 		{func(o *Options) { o.Seccomp = "profile.json" }, "absolute path"},
 		{func(o *Options) { o.Capabilities = "chown,fly" }, "CAP_FLY is not a capability"},

@@ -70,12 +70,8 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if err != nil {
 		return nil, err
 	}
-	if network.user {
-		slirp, err := startSlirp4netns(ctx, network.space, r.Owner.Adopt, tail)
-		if slirp != nil {
-			i.helpers = append(i.helpers, slirp)
-		}
-		if err != nil {
+	if network.proxy != "" {
+		if err := i.startProxy(ctx, r.Owner.Adopt, tail); err != nil {
 			return nil, err
 		}
 	}

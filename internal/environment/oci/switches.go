@@ -52,7 +52,7 @@ var Switches = []Switch{
 	{Key: "capabilities", Name: "capabilities", Values: []string{"all", "default", "none"}, text: func(o *Options) *string { return &o.Capabilities }},
 	{Key: "no_new_privs", Name: "no new privileges", flag: func(o *Options) *bool { return &o.NoNewPrivs }},
 	{Key: "seccomp", Name: "seccomp filter", Values: []string{"unconfined", "default"}, text: func(o *Options) *string { return &o.Seccomp }},
-	{Key: "network", Name: "network", Values: []string{"host", "none", "bridge", "nat", "user"}, text: func(o *Options) *string { return &o.Network }},
+	{Key: "network", Name: "network", Values: []string{"host", "none", "bridge", "nat", "user", "pasta"}, text: func(o *Options) *string { return &o.Network }},
 	{Key: "log", Name: "log path", Values: []string{"null", "pipe", "file", "json-file"}, text: func(o *Options) *string { return &o.Log }},
 }
 

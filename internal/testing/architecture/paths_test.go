@@ -19,7 +19,7 @@ var byPath = strings.Fields("Chmod Chown Chtimes Create CreateTemp Link Mkdir Mk
 var filled = map[string]string{
 	"environment/bubblewrap":     "Mkdir",                                                    // root and data of an instance
 	"environment/native":         "Chmod Mkdir MkdirAll",                                     // root, data, upper and work of an instance
-	"environment/oci":            "Chmod Mkdir MkdirAll ReadFile WriteFile",                  // a bundle; /proc; the file of a seccomp option
+	"environment/oci":            "Chmod Mkdir MkdirAll OpenFile ReadFile WriteFile",         // a bundle; a pipe before the instance is there; /proc; the file of a seccomp option
 	"environment/support/rootfs": "Link Mkdir Open OpenFile ReadDir ReadFile Rename Symlink", // a walk of names that are no links; a root itself
 	"linux/beneath":              "Remove",                                                   // of the top of a tree
 	"rundir":                     "Chmod MkdirAll ReadDir ReadFile",                          // the run itself, as the user names it; /proc/locks
