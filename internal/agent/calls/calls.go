@@ -30,6 +30,9 @@ type Kind struct {
 // program, which all samples have.
 const Nothing = "nothing"
 
+// Line is the kind whose output is stored.
+const Line = "line"
+
 var kinds = slices.Concat([]Kind{{Nothing, nothing}, {"compute", compute}, {"getpid", getpid}, {"clock", clock}},
 	ofPrograms, ofFiles, ofMemory, ofStreams, ofThreads, ofSockets)
 
@@ -52,18 +55,25 @@ const batches = 20
 
 // Measure does calls of a kind for that long.
 func Measure(name string, length time.Duration) (c Count, err error) {
-	at := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
-	if at < 0 {
+	k := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name })
+	if k < 0 {
 		return c, fmt.Errorf("%q is not a kind of call (known: %s)", name, strings.Join(Kinds(), ", "))
 	}
+	switch name {
+	case Nothing:
+		length = 0
+	case Line:
+		length /= 10 // all of it is stored
+	}
+	return measure(kinds[k], length)
+}
+
+func measure(k Kind, length time.Duration) (c Count, err error) {
 	// A collection would be in some samples and not in others, and would wait for a thread
 	// that waits in a system call.
 	debug.SetGCPercent(-1)
 	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
-	do, err := kinds[at].begin()
-	if name == Nothing {
-		length = 0
-	}
+	do, err := k.begin()
 	var batch, took time.Duration
 	var each []float64 // of the measured batches
 	timed := func(n int) {
@@ -83,7 +93,7 @@ func Measure(name string, length time.Duration) (c Count, err error) {
 		took, each = took+batch, append(each, float64(batch.Nanoseconds())/float64(n))
 	}
 	if err != nil {
-		return c, fmt.Errorf("%s: %w", name, err)
+		return c, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	// The median leaves out batches in which something else ran on the core.
 	slices.Sort(each)
@@ -91,20 +101,27 @@ func Measure(name string, length time.Duration) (c Count, err error) {
 	return c, nil
 }
 
-// Run is the mode of the agent: it prepares files in the current directory, or measures a kind
-// for so many milliseconds.
+// Run is the mode of the agent: it prepares files in the current directory, answers at an
+// address, or measures a kind for so many milliseconds, one of exchanges with an address.
 func Run(args []string, out io.Writer) error {
-	if slices.Equal(args, []string{"prepare"}) {
+	switch {
+	case slices.Equal(args, []string{"prepare"}):
 		return errors.Join(prepareProgram(), prepareFiles())
-	}
-	if len(args) != 2 {
-		return fmt.Errorf("call takes prepare, or a kind and milliseconds, not %q", args)
+	case len(args) == 2 && args[0] == "answer":
+		return Answer(args[1])
+	case len(args) != 2 && len(args) != 3:
+		return fmt.Errorf("call takes prepare, answer and an address, or a kind and milliseconds, not %q", args)
 	}
 	length, err := strconv.ParseFloat(args[1], 64)
 	if err != nil || !(length > 0) || length > 1e6 {
 		return fmt.Errorf("%q is not a number of milliseconds above 0, and at most 1e6", args[1])
 	}
-	c, err := Measure(args[0], time.Duration(length*1e6))
+	var c Count
+	if long := time.Duration(length * 1e6); len(args) == 3 {
+		c, err = Ask(args[0], long, args[2])
+	} else {
+		c, err = Measure(args[0], long)
+	}
 	if err == nil {
 		_, err = fmt.Fprintf(out, "calls %d\nnanoseconds %.3f\n", c.Calls, c.Nanoseconds)
 	}

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -117,6 +118,7 @@ func TestAKindMakesTheSystemCallsThatItIsNamedAfter(t *testing.T) {
 		"mmap":    two(unix.SYS_MMAP, unix.SYS_MUNMAP), "fault": {unix.SYS_MUNMAP: 1. / faultPages},
 		"pipe-1": two(unix.SYS_WRITE, unix.SYS_READ), "pipe-4k": two(unix.SYS_WRITE, unix.SYS_READ), "pipe-64k": two(unix.SYS_WRITE, unix.SYS_READ),
 		"socket-1": two(unix.SYS_WRITE, unix.SYS_READ), "socket-4k": two(unix.SYS_WRITE, unix.SYS_READ), "socket-64k": two(unix.SYS_WRITE, unix.SYS_READ),
+		"fsync": two(unix.SYS_PWRITE64, unix.SYS_FSYNC), "epoll-ctl": {unix.SYS_EPOLL_CTL: 1}, "sockopt": {unix.SYS_SETSOCKOPT: 1}, "yield": {unix.SYS_SCHED_YIELD: 1},
 		"epoll": {unix.SYS_EPOLL_PWAIT: 1}, "timer": {unix.SYS_NANOSLEEP: 1},
 		"fork": {unix.SYS_CLONE: 1, unix.SYS_EXIT_GROUP: 1, unix.SYS_WAIT4: 1}, "exec": {unix.SYS_EXECVE: 1, unix.SYS_WAIT4: 1},
 		"thread": {unix.SYS_CLONE: 1, unix.SYS_EXIT: 1},
@@ -170,6 +172,9 @@ func TestEachKindIsMeasuredAndFaultsAndSwitchesAreThose(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range Kinds() {
+		if kind == Line { // into the output of the test
+			continue
+		}
 		c, used := measured(t, kind)
 		var each float64
 		switch kind {
@@ -189,8 +194,69 @@ func TestEachKindIsMeasuredAndFaultsAndSwitchesAreThose(t *testing.T) {
 	}
 }
 
+func TestALineIsWrittenToTheStandardErrorOfTheParent(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("sh", "-c", `"$0" line 20; true`, self)
+	command.Env = append(os.Environ(), asProgram+"=1")
+	var out, lines bytes.Buffer
+	command.Stdout, command.Stderr = &out, &lines
+	var calls int
+	if err := command.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(out.String(), "calls %d\n", &calls); err != nil || lines.Len() != 100*calls || bytes.Count(lines.Bytes(), []byte("\n")) != calls {
+		t.Errorf("%q (%v), and %d bytes of lines", out.String(), err, lines.Len())
+	}
+}
+
+func TestExchangesAreAnsweredAtTheOtherEnd(t *testing.T) {
+	listens, where, err := listening()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(listens)
+	address := fmt.Sprintf("127.0.0.1:%d", where.(*unix.SockaddrInet4).Port)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command(self, "answer", address)
+	server.Env, server.Stderr = append(os.Environ(), asProgram+"=1"), os.Stderr
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	for {
+		fd, err := connected(where) // and closed without a request, as by a probe
+		if err == nil {
+			unix.Close(fd)
+			break
+		}
+		if !errors.Is(err, unix.ECONNREFUSED) || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		runtime.Gosched()
+	}
+	for _, kind := range Outside() {
+		command := exec.Command(self, kind, "20", address)
+		command.Env = server.Env
+		var c Count
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", kind, err, out)
+		} else if _, err := fmt.Sscanf(string(out), "calls %d\nnanoseconds %f\n", &c.Calls, &c.Nanoseconds); err != nil || c.Calls < 1 || c.Nanoseconds <= 0 {
+			t.Errorf("%s printed %q", kind, out)
+		}
+	}
+}
+
 func TestWrongArgumentsAreRefused(t *testing.T) {
-	for _, args := range [][]string{{}, {"getpid"}, {"getpid", "0"}, {"getpid", "x"}, {"getppid", "1"}} {
+	for _, args := range [][]string{{}, {"getpid"}, {"getpid", "0"}, {"getpid", "x"}, {"getppid", "1"}, {"answer", "here"}, {"outside-1", "1", "127.0.0.1"}, {"outside-2", "1", "127.0.0.1:1"}} {
 		if err := Run(args, nil); err == nil || strings.Contains(err.Error(), "%!") {
 			t.Errorf("%q: %v", args, err)
 		}

@@ -22,6 +22,7 @@ var ofFiles = []Kind{
 	{"write-1", fileCall(unix.SYS_PWRITE64, 1)},
 	{"write-4k", fileCall(unix.SYS_PWRITE64, 4<<10)},
 	{"write-64k", fileCall(unix.SYS_PWRITE64, largest)},
+	{"fsync", syncFile},
 	{"open", openFile},
 	{"stat", statFile},
 	{"readdir", readDirectory},
@@ -61,6 +62,19 @@ func whole(number uintptr, fd int, buffer []byte) error {
 		err = fmt.Errorf("%d of %d bytes", got, len(buffer))
 	}
 	return err
+}
+
+// syncFile writes 4 kB to the file and syncs it to the disk.
+func syncFile() (func(int) error, error) {
+	fd, err := unix.Open(dataFile, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	buffer := make([]byte, 4<<10)
+	return both(err, func() error {
+		err := whole(unix.SYS_PWRITE64, fd, buffer)
+		if err == nil {
+			_, err = raw(unix.SYS_FSYNC, uintptr(fd), 0, 0)
+		}
+		return err
+	})
 }
 
 // openFile opens a file and closes it.

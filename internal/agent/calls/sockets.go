@@ -6,11 +6,18 @@ import (
 
 var ofSockets = []Kind{
 	{"accept", accept},
+	{"sockopt", option},
 	{"udp-1", through(datagrams, 1)},
 	{"udp-1400", through(datagrams, 1400)},
 	{"tcp-1", through(connection, 1)},
 	{"tcp-64k", through(connection, largest)},
 	{"tcp-switch", handing(connection)},
+}
+
+// option sets an option of a TCP socket.
+func option() (func(int) error, error) {
+	fd, _, err := bound(unix.SOCK_STREAM)
+	return both(err, func() error { return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) })
 }
 
 var loopback = [4]byte{127, 0, 0, 1}
@@ -48,13 +55,10 @@ func listening() (fd int, address unix.Sockaddr, err error) {
 	return fd, address, err
 }
 
-// connected connects to a socket that listens, in the same thread, and accepts that.
-func connected(listens int, address unix.Sockaddr) (ends [2]int, err error) {
-	asks, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// accepted connects to a socket that listens, in the same thread, and accepts that.
+func accepted(listens int, address unix.Sockaddr) (ends [2]int, err error) {
+	asks, err := connected(address)
 	if err != nil {
-		return ends, err
-	}
-	if err := unix.Connect(asks, address); err != nil {
 		return ends, err
 	}
 	accepts, _, err := unix.Accept4(listens, unix.SOCK_CLOEXEC)
@@ -67,7 +71,7 @@ func connection() (ends [2]int, err error) {
 	if err != nil {
 		return ends, err
 	}
-	if ends, err = connected(listens, address); err != nil {
+	if ends, err = accepted(listens, address); err != nil {
 		return ends, err
 	}
 	for _, option := range []int{unix.SO_SNDBUF, unix.SO_RCVBUF} {
@@ -85,7 +89,7 @@ func connection() (ends [2]int, err error) {
 func accept() (func(int) error, error) {
 	listens, address, err := listening()
 	return both(err, func() error {
-		ends, err := connected(listens, address)
+		ends, err := accepted(listens, address)
 		for _, fd := range ends {
 			if err == nil {
 				// Closed by a reset, since the ports of many that wait for their end would not

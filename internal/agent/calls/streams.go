@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"bytes"
+	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,7 +16,9 @@ var ofStreams = []Kind{
 	{"socket-4k", through(pair, 4<<10)},
 	{"socket-64k", through(pair, largest)},
 	{"epoll", epoll},
+	{"epoll-ctl", epollControl},
 	{"timer", timer},
+	{Line, line},
 }
 
 func pipe() (ends [2]int, err error) {
@@ -45,18 +49,33 @@ func passOn(ends [2]int, buffer []byte) error {
 	return err
 }
 
-// epoll asks for events while one of 16 descriptors has one.
-func epoll() (func(int) error, error) {
-	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+// watched are 16 descriptors in a set of epoll, of which the last one has an event.
+func watched() (set, last int, err error) {
+	set, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	for i := range uint(16) {
-		fd := -1
 		if err == nil {
-			fd, err = unix.Eventfd(i/15, unix.EFD_CLOEXEC) // the last one has an event
+			last, err = unix.Eventfd(i/15, unix.EFD_CLOEXEC)
 		}
 		if err == nil {
-			err = unix.EpollCtl(set, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
+			err = unix.EpollCtl(set, unix.EPOLL_CTL_ADD, last, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(last)})
 		}
 	}
+	return set, last, err
+}
+
+// epollControl changes of which events of a descriptor a set asks for, to and fro.
+func epollControl() (func(int) error, error) {
+	set, fd, err := watched()
+	ask := &unix.EpollEvent{Fd: int32(fd)}
+	return both(err, func() error {
+		ask.Events ^= unix.EPOLLIN
+		return unix.EpollCtl(set, unix.EPOLL_CTL_MOD, fd, ask)
+	})
+}
+
+// epoll asks for events while one of 16 descriptors has one.
+func epoll() (func(int) error, error) {
+	set, _, err := watched()
 	events := make([]unix.EpollEvent, 16)
 	return both(err, func() error {
 		_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(set), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
@@ -81,4 +100,27 @@ func timer() (func(int) error, error) {
 		_, err := raw(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&sleep)), 0, 0)
 		return err
 	})
+}
+
+// line writes a line of 100 bytes to the standard error of the agent, which started this
+// program, and waits until it has been read there: an engine takes it for its log.
+func line() (func(int) error, error) {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/fd/2", unix.Getppid()), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	text := append(bytes.Repeat([]byte("x"), 99), '\n')
+	return func(n int) error {
+		for range n {
+			if err := whole(unix.SYS_WRITE, fd, text); err != nil {
+				return err
+			}
+		}
+		for {
+			// What cannot say how much it holds, such as a terminal, is not waited for.
+			if left, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || left == 0 {
+				return nil
+			}
+			if _, err := raw(unix.SYS_SCHED_YIELD, 0, 0, 0); err != nil {
+				return err
+			}
+		}
+	}, err
 }

@@ -18,6 +18,7 @@ var ofThreads = []Kind{
 	{"exec", execute},
 	{"thread", thread},
 	{"futex", futex},
+	{"yield", yield},
 	{"switch", handing(pipe)},
 }
 
@@ -108,6 +109,30 @@ func futex() (func(int) error, error) {
 		}
 	})
 	return turns(func() error { return hand(1, 0) })
+}
+
+// yield gives the core to another thread, which gives it back the same way: the calls of both
+// count. A thread that is alone gets it back at once.
+func yield() (func(int) error, error) {
+	var done atomic.Int64
+	give := func() error {
+		_, err := raw(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		done.Add(1)
+		return err
+	}
+	crash.Go(func() {
+		runtime.LockOSThread()
+		for give() == nil {
+		}
+	})
+	return func(n int) error {
+		for end := done.Load() + int64(n); done.Load() < end; {
+			if err := give(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
 }
 
 const (

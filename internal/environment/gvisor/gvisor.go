@@ -75,7 +75,7 @@ func (o Options) resolve(ctx context.Context) string {
 	switch {
 	case o.Engine != "auto":
 		return o.Engine
-	case slices.Contains([]string{"sandbox", "host"}, o.Network):
+	case slices.Contains([]string{"sandbox", "host"}, o.Network), !o.Directfs:
 		return "direct"
 	case o.Network == "bridge",
 		docker.CheckRuntime(ctx, o.Socket, o.Runtime).State == environment.Usable:
@@ -99,6 +99,7 @@ func (o Options) direct() oci.Options {
 	if o.Network == "host" {
 		d.Network = "host"
 	}
+	d.Gvisor.Directfs = o.Directfs
 	d.Namespaces.Cgroup, d.Masked, d.Devices, d.Seccomp = false, false, false, "unconfined"
 	// Docker's, without net_raw, which runsc always drops.
 	d.Capabilities = "audit_write,chown,dac_override,fowner,fsetid,kill,mknod,net_bind_service,setfcap,setgid,setpcap,setuid,sys_chroot"

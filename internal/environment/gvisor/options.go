@@ -28,11 +28,14 @@ type Options struct {
 	// the daemon's configuration says them.
 	Binary   string `yaml:"binary" json:"binary"`
 	Platform string `yaml:"platform" json:"platform"`
+	// Directfs lets the sandbox open files itself, and not through its gofer. Under docker the
+	// daemon's configuration says it.
+	Directfs bool `yaml:"directfs" json:"directfs"`
 }
 
 // defaults are the options where a study says nothing.
 func defaults() *Options {
-	return &Options{Engine: "auto", Socket: docker.DockerHost(), Runtime: "runsc", Binary: "runsc", Platform: "systrap", Data: "bind"}
+	return &Options{Engine: "auto", Socket: docker.DockerHost(), Runtime: "runsc", Binary: "runsc", Platform: "systrap", Data: "bind", Directfs: true}
 }
 
 // Validate says what is wrong with the options.
@@ -53,6 +56,9 @@ func (o *Options) Validate() error {
 	}
 	if err := environment.OneOf("network", o.Network, networks...); err != nil {
 		return fmt.Errorf("%w (with engine: %s)", err, o.Engine)
+	}
+	if o.Engine == "docker" && !o.Directfs {
+		return strictyaml.AtKey("directfs", "the daemon's configuration of the runtime says it; engine: direct has this option")
 	}
 	data := []string{"bind", "overlay"}
 	if o.Engine == "docker" {

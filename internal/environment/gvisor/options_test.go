@@ -17,6 +17,8 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"gvisor's defaults", func(*Options) {}, ""},
 		{"gvisor under docker in the host's network", func(o *Options) { o.Engine, o.Network = "docker", "host" }, "engine: direct"},
 		{"gvisor by itself in the host's network", func(o *Options) { o.Engine, o.Network = "direct", "host" }, ""},
+		{"gvisor under docker without directfs", func(o *Options) { o.Engine, o.Directfs = "docker", false }, "engine: direct"},
+		{"gvisor by itself without directfs", func(o *Options) { o.Engine, o.Directfs = "direct", false }, ""},
 		{"gvisor by itself with a bridge", func(o *Options) { o.Engine, o.Network = "direct", "bridge" }, "sandbox, host, none (with engine: direct)"},
 		{"gvisor by itself with a volume", func(o *Options) { o.Engine, o.Data = "direct", "volume" }, "bind, overlay"},
 		{"an unknown platform", func(o *Options) { o.Platform = "xen" }, "systrap, ptrace, kvm"},
@@ -41,7 +43,7 @@ func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 func TestAutoChoosesAnEngineThatSupportsTheNetwork(t *testing.T) {
 	absent := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	for network, want := range map[string]string{"": "direct", "none": "direct", "sandbox": "direct", "host": "direct", "bridge": "docker"} {
-		o := Options{Engine: "auto", Socket: absent, Runtime: "runsc", Network: network}
+		o := Options{Engine: "auto", Socket: absent, Runtime: "runsc", Network: network, Directfs: true}
 		if got := o.resolve(t.Context()); got != want {
 			t.Errorf("without a daemon, network %q is taken to %s, not %s", network, got, want)
 		}

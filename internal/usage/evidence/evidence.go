@@ -76,10 +76,11 @@ const (
 	Host        = "host."
 )
 
-// Transfers are named by their direction, by what they go to, and by their size.
+// Transfers are named by their direction, by what they go to, and by their size. An output is a
+// pipe that is a standard output or a standard error.
 var (
 	Directions = []string{"read", "write"}
-	Objects    = []string{"file", "pipe", "unix", "tcp", "udp", "other"}
+	Objects    = []string{"file", "pipe", "unix", "tcp", "udp", "other", "output"}
 	Sizes      = []string{"small", "large"} // up to 4 KiB, and more
 )
 

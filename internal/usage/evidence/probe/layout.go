@@ -36,7 +36,7 @@ const (
 	slotProcess     = slotSoftirq + maxSoftirqs
 	slotThread      = slotProcess + 1
 	slotTransfer    = slotProcess + 2 // by direction, object and size
-	maxTransfers    = 24
+	maxTransfers    = 28
 	slots           = slotTransfer + maxTransfers
 
 	maxTasks  = 32768

@@ -209,13 +209,17 @@ var starting = []string{"clone", "clone3", "fork", "vfork"}
 
 // objectOf says what the first argument is: 3<TCP:[127.0.0.1:80]>, 4<pipe:[77]>, 5</etc/passwd>.
 func objectOf(arguments string) string {
-	_, what, _ := strings.Cut(arguments, "<")
+	number, what, _ := strings.Cut(arguments, "<")
 	if comma := strings.Index(arguments, ","); comma >= 0 && comma < strings.Index(arguments, "<") {
 		return "other" // the first argument has no name
 	}
 	what, _, _ = strings.Cut(what, ",")
 	for prefix, object := range map[string]string{"TCP": "tcp", "UDP": "udp", "UNIX": "unix", "pipe:": "pipe"} {
-		if strings.HasPrefix(what, prefix) {
+		switch {
+		case !strings.HasPrefix(what, prefix):
+		case object == "pipe" && (number == "1" || number == "2"):
+			return "output"
+		default:
 			return object
 		}
 	}

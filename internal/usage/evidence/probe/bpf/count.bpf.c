@@ -133,7 +133,7 @@ static __always_inline __u32 object_of(__u32 fd)
 	case S_IFREG:
 		return OBJECT_FILE;
 	case S_IFIFO:
-		return OBJECT_PIPE;
+		return fd == 1 || fd == 2 ? OBJECT_OUTPUT : OBJECT_PIPE;
 	case S_IFSOCK:
 		return socket_object(BPF_CORE_READ(file, private_data));
 	}

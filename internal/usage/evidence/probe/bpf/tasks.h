@@ -31,7 +31,7 @@ enum slot {
 	SLOT_PROCESS = SLOT_SOFTIRQ + MAX_SOFTIRQS, /* started */
 	SLOT_THREAD,
 	SLOT_TRANSFER, /* by direction, object and size: see transfer_slot */
-	MAX_TRANSFERS = 24,
+	MAX_TRANSFERS = 28,
 	SLOTS = SLOT_TRANSFER + MAX_TRANSFERS,
 };
 
@@ -43,6 +43,7 @@ enum object {
 	OBJECT_TCP,
 	OBJECT_UDP,
 	OBJECT_OTHER, /* devices, events, timers */
+	OBJECT_OUTPUT, /* a pipe that is standard output or standard error */
 	OBJECTS,
 };
 
