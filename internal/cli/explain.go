@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"tare/internal/attribution"
 	"tare/internal/attribution/analysis"
 	"tare/internal/base/term"
+	"tare/internal/prices"
 	"tare/internal/report/text"
 	"tare/internal/run"
 )
@@ -149,17 +149,20 @@ func explain(ctx context.Context, app *App, o run.Options, show displayFlags) er
 	}
 	in := result.ReportInput()
 	if show.json {
+		explained, without := gaps(app, result.Run)
 		err = show.document(app.Stdout, struct {
 			Event        string                 `json:"event"`
 			Directory    string                 `json:"folder"`
 			Remarks      []string               `json:"remarks,omitempty"`
 			Attributions []analysis.Attribution `json:"attributions"`
-		}{"explained", result.Directory, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts, analysis.Seen{Parity: in.Parity, Traced: in.Traced})})
+			Gaps         []prices.Gap           `json:"gaps,omitempty"`
+			WithoutGap   []string               `json:"without_gap,omitempty"`
+		}{"explained", result.Directory, in.Plan.Remarks, analysis.Of(in.Plan, in.Trials, in.Contrasts, analysis.Seen{Parity: in.Parity, Traced: in.Traced}), explained, without})
 	} else {
 		var why bytes.Buffer
 		err = text.WriteWhy(&why, in, terminalOptions(app.Stdout, false))
 		fmt.Fprint(app.Stdout, why.String())
-		err = errors.Join(err, printGaps(app, result.Run))
+		printGaps(app, result.Run)
 		fmt.Fprintf(app.Stdout, "\n%s", app.ending(result))
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tare/internal/application/secret"
 	"tare/internal/author/bench"
@@ -73,12 +74,7 @@ that the image's command takes; or the file of a pack of your own.`,
 	}
 	o, flags := &f.options, command.Flags()
 	flags.StringSliceVarP(&o.Environments, "env", "e", nil, "`environments`; the first is the baseline (default: native, docker and gvisor, if they work)")
-	flags.StringVar(&o.Load, "load", "", "the load, `one` of "+strings.Join(try.Loads(), ", ")+", or the file of a pack, ./PACK.yaml (default: what fits the answer)")
-	flags.IntVar(&o.Port, "port", 0, "the server's `port` (default: one that the image exposes, or at which it listens)")
-	flags.StringVar(&o.URL, "url", "", "the `page` to ask for: /PATH or http://localhost:PORT/PATH (default: that of the health check, or /)")
-	flags.StringArrayVar(&o.Env, "env-var", nil, "environment variable of the image's command, `NAME=VALUE`; may be repeated")
-	flags.StringArrayVar(&f.secrets, "secret", nil, "environment `variable` of the image's command with a secret value: NAME has that of tare's own, NAME=FILE that of a file; may be repeated")
-	flags.DurationVar(&o.Wait, "wait", try.DefaultWait, "how much `time` the image has to answer, or a job to end, when it is started first")
+	f.addImage(flags)
 	flags.DurationVar(&o.Budget, "budget", try.DefaultBudget, "end after this `time`")
 	flags.StringVar(&o.Margin, "margin", try.DefaultMargin, "differences within this `share` count as equivalent")
 	flags.Uint64Var(&f.seed, "seed", 0, "`seed` of the random order (default: random, and recorded)")
@@ -91,6 +87,20 @@ that the image's command takes; or the file of a pack of your own.`,
 	return command
 }
 
+// addImage adds the flags about the image and its load.
+func (f *tryFlags) addImage(flags *pflag.FlagSet) {
+	o := &f.options
+	flags.StringVar(&o.Load, "load", "", "the load, `one` of "+strings.Join(try.Loads(), ", ")+", or the file of a pack, ./PACK.yaml (default: what fits the answer)")
+	flags.IntVar(&o.Port, "port", 0, "the server's `port` (default: one that the image exposes, or at which it listens)")
+	flags.StringVar(&o.URL, "url", "", "the `page` to ask for: /PATH or http://localhost:PORT/PATH (default: that of the health check, or /)")
+	flags.StringArrayVar(&o.Env, "env-var", nil, "environment variable of the image's command, `NAME=VALUE`; may be repeated")
+	flags.StringArrayVar(&f.secrets, "secret", nil, "environment `variable` of the image's command with a secret value: NAME has that of tare's own, NAME=FILE that of a file; may be repeated")
+	flags.DurationVar(&o.Wait, "wait", try.DefaultWait, "how much `time` the image has to answer, or a job to end, when it is started first")
+}
+
+// imageFlags are those that addImage adds.
+var imageFlags = []string{"load", "port", "url", "env-var", "secret", "wait"}
+
 func (f *tryFlags) try(command *cobra.Command, app *App) error {
 	ctx := command.Context()
 	if err := positive(command, "budget", "wait", "port"); err != nil {
@@ -99,21 +109,11 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 	if err := notWritable("--save", f.save); err != nil {
 		return err
 	}
-	for _, text := range f.secrets {
-		source, err := secret.Parse(text)
-		if err != nil {
-			return badInput("--secret %s: %w", text, err)
-		}
-		f.options.Secrets = append(f.options.Secrets, source)
-	}
 	if command.Flags().Changed("seed") {
 		f.options.Seed = &f.seed
 	}
 	if len(f.options.Environments) == 0 {
 		f.options.Environments = bench.Available(ctx, try.DefaultEnvironments)
-	}
-	if err := f.options.Check(); err != nil {
-		return badInput("%w", err)
 	}
 	display := &once{Display: f.show.display(app), seen: map[string]bool{}}
 	made, err := f.visit(ctx, app, display)
@@ -143,7 +143,8 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 		return err
 	}
 	if f.show.json {
-		if err := f.show.document(app.Stdout, map[string]any{"guesses": made.Guesses, "contrasts": result.Contrasts}); err != nil {
+		explained, without := gaps(app, result.Run)
+		if err := f.show.document(app.Stdout, map[string]any{"guesses": made.Guesses, "contrasts": result.Contrasts, "gaps": explained, "without_gap": without}); err != nil {
 			return err
 		}
 		return status(app, result)
@@ -156,9 +157,7 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 	if open := f.options.Undecided(result.Contrasts); open != "" && !result.Interrupted {
 		fmt.Fprintf(app.Stdout, "\n%s", term.Prose(open, terminalOptions(app.Stdout, false).Width))
 	}
-	if err := printGaps(app, result.Run); err != nil {
-		return err
-	}
+	printGaps(app, result.Run)
 	printGuesses(app, made)
 	fmt.Fprintf(app.Stdout, "\nreport: %s\n", filepath.Join(result.Directory, "report.html"))
 	return status(app, result)
@@ -175,6 +174,16 @@ func saveStudy(app *App, path string, s *try.Study) error {
 
 // visit starts the image once, and returns the study that fits it.
 func (f *tryFlags) visit(ctx context.Context, app *App, display progress.Display) (made *try.Study, err error) {
+	for _, text := range f.secrets {
+		source, err := secret.Parse(text)
+		if err != nil {
+			return nil, badInput("--secret %s: %w", text, err)
+		}
+		f.options.Secrets = append(f.options.Secrets, source)
+	}
+	if err := f.options.Check(); err != nil {
+		return nil, badInput("%w", err)
+	}
 	plan, err := f.options.Visit()
 	if err != nil {
 		return nil, badInput("%w", err)

@@ -9,7 +9,6 @@ import (
 
 	"tare/internal/base/term"
 	"tare/internal/report/model"
-	"tare/internal/rundir"
 	"tare/internal/stats"
 )
 
@@ -24,47 +23,12 @@ type Check struct {
 type Checked struct {
 	Profile     Profile      `json:"profile"`
 	Predictions []Prediction `json:"predictions,omitempty"`
+	Gaps        []Gap        `json:"gaps,omitempty"`
 }
 
 // Add a workload.
 func (c *Check) Add(p Profile, predictions []Prediction) {
-	c.Workloads = append(c.Workloads, Checked{p, predictions})
-}
-
-// outcome is what an environment adds to the CPU time of an operation, predicted and measured.
-type outcome struct {
-	workload            string
-	native              float64
-	predicted, measured Amount
-	// inside: the measured value is in the predicted interval. Overlap: the intervals meet.
-	inside, overlap bool
-	off             float64 // of the whole CPU time of an operation, predicted over measured
-	incomparable    string
-}
-
-// of says whether the prediction is one of an environment that was measured.
-func (one Prediction) of(m Measured) bool {
-	return one.Environment == m.Environment || one.Kind != "" && one.Kind == m.Kind
-}
-
-func (c Check) outcomes(environment string) (all []outcome) {
-	for _, w := range c.Workloads {
-		for _, one := range w.Predictions {
-			for _, m := range w.Profile.Measured {
-				if m.Environment != environment || !one.of(m) {
-					continue
-				}
-				o := outcome{workload: w.Profile.Workload, native: w.Profile.CPU.Estimate, predicted: one.MoreCPU, measured: m.MoreCPU, incomparable: m.Incomparable}
-				if p := one.MoreCPU; p.bounded() {
-					o.inside = *p.Low <= m.MoreCPU.Estimate && m.MoreCPU.Estimate <= *p.High
-				}
-				o.overlap = meet(one.MoreCPU, m.MoreCPU)
-				o.off = (o.native+o.predicted.Estimate)/(o.native+o.measured.Estimate) - 1
-				all = append(all, o)
-			}
-		}
-	}
-	return all
+	c.Workloads = append(c.Workloads, Checked{p, predictions, p.Gaps(predictions)})
 }
 
 // Text writes a table of each environment that was measured, and what is left out.
@@ -74,112 +38,84 @@ func (c Check) Text(w io.Writer, columns int) {
 		return
 	}
 	fmt.Fprint(w, term.Prose(notModelled, columns))
-	var environments []string
-	if len(c.Workloads) > 0 {
-		for _, m := range c.Workloads[0].Profile.Measured {
-			environments = append(environments, m.Environment)
+	var names []string
+	of := map[string][]Gap{}
+	for _, one := range c.Workloads {
+		for _, g := range one.Gaps {
+			if !slices.Contains(names, g.Environment) {
+				names = append(names, g.Environment)
+			}
+			of[g.Environment] = append(of[g.Environment], g)
 		}
 	}
-	for _, name := range environments {
-		all := c.outcomes(name)
-		if len(all) < 2 {
-			continue
-		}
-		rows := [][]string{{"CPU of an operation", "native", "predicted", "measured", "error"}}
-		inside, overlap, offs, left := 0, 0, []float64(nil), []string(nil)
-		for _, o := range all {
-			total := func(a Amount) string {
-				text := model.Figure(o.native+a.Estimate, nano)
-				if a.bounded() {
-					s := model.ScaleFor(o.native+a.Estimate, nano)
-					text = fmt.Sprintf("%s [%s, %s]%s", model.In(s, o.native+a.Estimate), model.In(s, o.native+*a.Low), model.In(s, o.native+*a.High), s.Suffix)
-				}
-				return text
-			}
-			mark := ""
-			switch {
-			case o.incomparable != "":
-				mark = " †"
-				if reason := "not comparable: " + o.incomparable; !slices.Contains(left, reason) {
-					left = append(left, reason)
-				}
-			case o.inside:
-				inside++
-			default:
-				mark = " *"
-			}
-			if o.incomparable == "" {
-				offs = append(offs, math.Abs(o.off))
-				if o.overlap {
-					overlap++
-				}
-			}
-			rows = append(rows, []string{o.workload, model.Figure(o.native, nano), total(o.predicted), total(o.measured), signedPercent(o.off) + mark})
-		}
-		fmt.Fprintf(w, "\n%s: predicted against measured\n", name)
-		aligned(w, rows, columns)
-		text := fmt.Sprintf("The measured value is within the predicted interval in %d of %d (* not), and the intervals meet in %d; the median error is %s.",
-			inside, len(offs), overlap, model.Percent(stats.Median(offs)))
-		if len(left) > 0 {
-			text += " † " + strings.Join(left, "; ") + ": left out of these."
-		}
-		fmt.Fprint(w, term.Prose(text, columns))
-	}
-}
-
-// Gaps says of each workload of a run, of which one was counted or traced in the baseline, how
-// much of what an environment adds the prices explain; "" where there is nothing to say.
-func (l List) Gaps(w io.Writer, r *rundir.Run, columns int) {
-	contrasts := model.Contrasts(r)
-	for _, workload := range r.Plan.Workloads {
-		p, err := ProfileOf(r, workload, contrasts)
-		if err != nil {
-			continue
-		}
-		for _, one := range l.Predict(p) {
-			for _, m := range p.Measured {
-				if one.of(m) && m.MoreCPU.Estimate > 0 && !m.MoreCPU.holdsZero() && m.Incomparable == "" {
-					fmt.Fprint(w, "\n", term.Prose(one.gap(p, m), columns))
-				}
-			}
+	for _, name := range names {
+		if len(of[name]) > 1 {
+			checked(w, name, of[name], columns)
 		}
 	}
 }
 
-// far is how many times a gap is more than predicted, or less, that is a finding.
-const far = 1.5
-
-// gap compares a measured difference with its prediction.
-func (one Prediction) gap(p Profile, m Measured) string {
-	predicted, gap := one.MoreCPU, m.MoreCPU
-	text := fmt.Sprintf("By the price list of this machine, %s would add %s%s to the CPU time of an operation of %s; it adds %s%s: ",
-		m.Environment, predicted.estimate(), spaced(predicted), p.Workload, gap.estimate(), spaced(gap))
-	ratio := gap.Estimate / predicted.Estimate
-	switch {
-	case (ratio > far || !(ratio > 1/far)) && meet(predicted, gap):
-		text += "the intervals are too wide to say more."
-	case !(ratio > 0):
-		text += "the prices do not explain it."
-	case ratio > far:
-		text += model.Figure(gap.Estimate-predicted.Estimate, nano) + " of it has no price (caches, contention, the disk, or what the list leaves out)."
-	case ratio < 1/far:
-		text += "less than calls one by one would cost."
-	default:
-		text += fmt.Sprintf("the prices explain %s of it.", model.Percent(min(1, 1/ratio)))
+// checked is the table of one environment.
+func checked(w io.Writer, name string, all []Gap, columns int) {
+	rows := [][]string{{"CPU of an operation", "native", "predicted", "measured", "error"}}
+	inside, offs, left, misses := 0, []float64(nil), []string(nil), []string(nil)
+	for _, g := range all {
+		mark := ""
+		switch {
+		case g.Incomparable != "":
+			mark = " †"
+			if reason := "not comparable: " + g.Incomparable; !slices.Contains(left, reason) {
+				left = append(left, reason)
+			}
+		case g.Within != nil && *g.Within:
+			inside++
+		default:
+			mark = " *"
+			misses = append(misses, g.miss())
+		}
+		if g.Incomparable == "" {
+			offs = append(offs, math.Abs(g.Off))
+		}
+		rows = append(rows, []string{g.Workload, model.Figure(g.Native, nano), g.total(g.Expected), g.total(g.Measured), model.Change(math.Log1p(g.Off)) + mark})
 	}
-	return text + " " + one.sentence(p)
+	fmt.Fprintf(w, "\n%s: predicted against measured\n", name)
+	aligned(w, rows, columns)
+	text := fmt.Sprintf("The measured value is within the predicted interval, which has the noise of a measurement in it, in %d of %d (* not); the median error is %s.",
+		inside, len(offs), model.Percent(stats.Median(offs)))
+	if len(left) > 0 {
+		text += " † " + strings.Join(left, "; ") + ": left out of these."
+	}
+	fmt.Fprint(w, term.Prose(text, columns))
+	for _, miss := range misses {
+		fmt.Fprint(w, term.Prose(miss, columns))
+	}
 }
 
-// meet says whether two intervals do.
-func meet(a, b Amount) bool {
-	return a.bounded() && b.bounded() && *a.Low <= *b.High && *b.Low <= *a.High
+// total of an operation, with its interval.
+func (g Gap) total(more Amount) string {
+	v := g.Native + more.Estimate
+	if !more.bounded() {
+		return model.Figure(v, nano)
+	}
+	s := model.ScaleFor(v, nano)
+	return fmt.Sprintf("%s [%s, %s]%s", model.In(s, v), model.In(s, g.Native+*more.Low), model.In(s, g.Native+*more.High), s.Suffix)
 }
 
-func (a *Amount) holdsZero() bool { return a.bounded() && *a.Low <= 0 && *a.High >= 0 }
-
-func spaced(a Amount) string {
-	if !a.bounded() {
-		return ""
+// miss says what is predicted too much or too little, and which item is most of it.
+func (g Gap) miss() string {
+	if g.Within == nil {
+		return "* " + g.Workload + ": too few blocks for an interval."
 	}
-	return " " + a.interval()
+	off, how := g.Measured.Estimate-g.Predicted.Estimate, "more"
+	if off < 0 {
+		how = "less"
+	}
+	text := fmt.Sprintf("* %s: %s %s than predicted", g.Workload, model.Figure(math.Abs(off), nano), how)
+	if g.Largest != "" {
+		text += ", of which the largest item is " + g.Largest
+	}
+	if len(g.prediction.Unpriced) > 0 {
+		text += "; without a price: " + strings.Join(g.prediction.Unpriced, ", ")
+	}
+	return text + "."
 }

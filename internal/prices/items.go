@@ -24,12 +24,14 @@ type Item struct {
 type counts struct {
 	of         map[string]float64
 	operations float64
+	outside    bool // TCP goes to the host
 	items      []Item
 }
 
-// itemsOf are the classes that a counted trial shows.
-func itemsOf(e *evidence.Evidence, operations float64) []Item {
-	c := counts{of: map[string]float64{}, operations: operations}
+// itemsOf are the classes that a counted trial shows; outside says that its driver is on the
+// host, and what it does is not counted.
+func itemsOf(e *evidence.Evidence, operations float64, outside bool) []Item {
+	c := counts{of: map[string]float64{}, operations: operations, outside: outside}
 	for name, f := range e.Counts {
 		if f.Missing == "" {
 			c.of[name] = f.Value / operations
@@ -68,7 +70,7 @@ func (c *counts) take(most float64, names ...string) (taken float64) {
 const all = -1
 
 var objects = map[string]string{
-	"file": "files", "pipe": "pipes", "unix": "Unix sockets", "tcp": "TCP sockets", "udp": "UDP sockets", "other": "devices and events",
+	"file": "files", "pipe": "pipes", "unix": "Unix sockets", "tcp": "TCP sockets", "udp": "UDP sockets", "other": "devices and events", "output": "standard output",
 }
 
 // transfers are priced between the sizes of the list. A pair of a write and a read has one
@@ -86,6 +88,12 @@ func (c *counts) transfers() {
 				bytes := c.of[evidence.Bytes+name] / n
 				kinds := map[string]float64{}
 				switch object {
+				case "output":
+					if direction == "write" {
+						kinds["line"] = n
+					} else {
+						kinds["pipe-1"] = n / 2
+					}
 				case "file":
 					between(kinds, bytes, n, sized{1, direction + "-1"}, sized{4 << 10, direction + "-4k"}, sized{64 << 10, direction + "-64k"})
 				case "pipe":
@@ -93,6 +101,12 @@ func (c *counts) transfers() {
 				case "unix":
 					between(kinds, bytes, n/2, sized{1, "socket-1"}, sized{4 << 10, "socket-4k"}, sized{64 << 10, "socket-64k"})
 				case "tcp":
+					if c.outside {
+						// An exchange has a wait in it, and waits are priced apart.
+						between(kinds, bytes, n/2, sized{1, "outside-1"}, sized{64 << 10, "outside-64k"})
+						kinds["tcp-switch"], kinds["tcp-1"] = -n/2, n/2
+						break
+					}
 					between(kinds, bytes, n/2, sized{1, "tcp-1"}, sized{64 << 10, "tcp-64k"})
 				case "udp":
 					between(kinds, bytes, n/2, sized{1, "udp-1"}, sized{1400, "udp-1400"})
@@ -152,7 +166,7 @@ func (c *counts) waits() {
 	hands := sum(evidence.Syscall, []string{"futex"})
 	c.take(2*hands, "futex")
 	slept := c.take(all, sleeps...)
-	rest -= network + hands + sum(evidence.Syscall, slices.Concat(sleeps, ends))
+	rest -= network + hands + sum(evidence.Syscall, slices.Concat(sleeps, ends, syncs))
 	c.add("waits for the network", network, map[string]float64{"tcp-switch": network, "tcp-1": -network})
 	c.add("threads that wait for others (futex)", hands, map[string]float64{"futex": hands})
 	c.add("timers", slept, map[string]float64{"timer": slept})
@@ -187,7 +201,11 @@ func (c *counts) calls() {
 	}
 	failed := c.take(all, slices.Concat(evidence.ReadCalls, evidence.WriteCalls)...) - moved
 	accepted := c.take(all, "accept", "accept4")
-	c.add(connections, accepted, map[string]float64{"accept": accepted})
+	kind := "accept"
+	if c.outside {
+		kind = "outside-connect"
+	}
+	c.add(connections, accepted, map[string]float64{kind: accepted})
 	c.take(accepted, "socket")
 	c.take(accepted, "connect")
 	c.take(2*accepted, "setsockopt")
@@ -203,8 +221,14 @@ func (c *counts) calls() {
 	c.add("changes of the memory map", mapped, map[string]float64{"mmap": mapped / 2})
 	polled := c.take(all, polls...)
 	c.add("questions for events (epoll, poll)", polled, map[string]float64{"epoll": polled})
+	changed := c.take(all, "epoll_ctl")
+	c.add("changes of what epoll watches", changed, map[string]float64{"epoll-ctl": changed})
+	optioned := c.take(all, "setsockopt", "getsockopt")
+	c.add("socket options", optioned, map[string]float64{"sockopt": optioned})
+	yielded := c.take(all, "sched_yield")
+	c.add("cores given away (sched_yield)", yielded, map[string]float64{"yield": yielded})
 	synced := c.take(all, syncs...)
-	c.add("syncs to disk", synced, nil)
+	c.add("syncs to disk", synced, map[string]float64{"fsync": synced, "write-4k": -synced})
 	left := map[string]float64{"reads and writes that fail": max(failed, 0)}
 	for name, v := range c.of {
 		if call, is := strings.CutPrefix(name, evidence.Syscall); is {
@@ -230,5 +254,5 @@ func mostly(left map[string]float64, all float64) []string {
 	return names[:n]
 }
 
-// syncs have no price in the list.
+// syncs to the disk, whatever there is to write.
 var syncs = []string{"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"}

@@ -2,14 +2,19 @@ package prices
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
+	"strings"
+
+	"tare/internal/study"
 )
 
 // Prediction is what an environment would add to one operation of a profile.
 type Prediction struct {
 	Environment string `json:"environment"`
 	Kind        string `json:"kind"`
+	Options     string `json:"options,omitempty"` // that differ from the kind's defaults
 	Label       string `json:"label,omitempty"`
 	// MoreCPU and MoreTime of an operation, in nanoseconds: the CPU time of the whole
 	// environment, and the time where one thing is done after another.
@@ -17,9 +22,12 @@ type Prediction struct {
 	MoreTime Amount `json:"more_time_ns"`
 	// Rate over that of the baseline where the processors are the limit.
 	Rate Amount `json:"rate"`
+	// Load there, where the profile is of one.
+	Load *LoadThere `json:"load,omitempty"`
 	// Items add up to MoreCPU, the largest first.
 	Items []Share `json:"items"`
-	// Changes of the program that would make it cheaper there, the largest first.
+	// Changes of the environment's options and of the program that would make it cheaper
+	// there, the largest first.
 	Changes []Change `json:"changes,omitempty"`
 	// Unpriced are the items of the profile that have no price there.
 	Unpriced []string `json:"unpriced,omitempty"`
@@ -40,11 +48,84 @@ func (l List) Predict(p Profile) (all []Prediction) {
 	for _, e := range l.Environments {
 		all = append(all, l.predict(p, e))
 	}
+	for i := range all {
+		all[i].Changes = append(all[i].Changes, l.otherOptions(p, l.Environments[i])...)
+		slices.SortStableFunc(all[i].Changes, func(a, b Change) int { return cmp.Compare(b.Saves, a.Saves) })
+		all[i].Changes = all[i].Changes[:min(len(all[i].Changes), mostChanges)]
+	}
 	return all
 }
 
+// otherOptions are changes to other environments of the kind that would for certain be cheaper:
+// the prices of each block of the list say so.
+func (l List) otherOptions(p Profile, e Environment) (changes []Change) {
+	items, here := p.withUser(p.Items, l), l.sums(p, e.Name, byCPU)
+	total := sum(items, l.estimates(e.Name, byCPU))
+	for _, other := range l.Environments {
+		if other.Kind != e.Kind || other.Options == e.Options || unpriced(items, l.estimates(other.Name, byCPU)) != unpriced(items, l.estimates(e.Name, byCPU)) {
+			continue
+		}
+		there := l.sums(p, other.Name, byCPU)
+		var saved []float64
+		for block, v := range here {
+			if w, both := there[block]; both {
+				saved = append(saved, v-w)
+			}
+		}
+		if a := amount(saved); a != nil && a.bounded() && *a.Low > 0 && a.Estimate > leastChange*total {
+			changes = append(changes, Change{What: inPlace(other.Options, e.Options), Saves: a.Estimate, Environment: other.Name, options: other.Options})
+		}
+	}
+	return changes
+}
+
+// OtherOptions are environments of the list that have other options than those of these names, as a
+// command line writes them: docker+network=host. One that publishes ports would need those of the
+// workload.
+func (l List) OtherOptions(names []string) (others []string) {
+	for _, name := range names {
+		for _, e := range l.Environments {
+			text := name + "+" + strings.Join(strings.Fields(e.Options), "+")
+			if e.Kind == study.KindOf(name) && e.Options != "" && !strings.Contains(e.Options, "network=publish") && !slices.Contains(names, text) {
+				others = append(others, text)
+			}
+		}
+	}
+	return others
+}
+
+// unpriced counts the items without a price.
+func unpriced(items []Item, prices map[string]float64) (n int) {
+	for _, item := range items {
+		if math.IsNaN(worth(item, prices)) {
+			n++
+		}
+	}
+	return n
+}
+
+// inPlace says what is changed: network=host, without log=json-file.
+func inPlace(then, now string) string {
+	var words []string
+	for _, word := range strings.Fields(then) {
+		if !slices.Contains(strings.Fields(now), word) {
+			words = append(words, word)
+		}
+	}
+	set := func(word string) bool {
+		key, _, _ := strings.Cut(word, "=")
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, key+"=") })
+	}
+	for _, word := range strings.Fields(now) {
+		if !slices.Contains(strings.Fields(then), word) && !set(word) {
+			words = append(words, "no "+word)
+		}
+	}
+	return strings.Join(words, " and ")
+}
+
 func (l List) predict(p Profile, e Environment) Prediction {
-	made := Prediction{Environment: e.Name, Kind: e.Kind, Label: e.Label}
+	made := Prediction{Environment: e.Name, Kind: e.Kind, Options: e.Options, Label: e.Label}
 	items := p.withUser(p.Items, l)
 	cpu, time := l.estimates(e.Name, byCPU), l.estimates(e.Name, byTime)
 	for _, item := range items {
@@ -62,6 +143,7 @@ func (l List) predict(p Profile, e Environment) Prediction {
 	made.Changes = changes(items, made.Items, cpu)
 	made.MoreCPU = l.total(p, e.Name, byCPU)
 	made.MoreTime = l.total(p, e.Name, byTime)
+	made.Load = p.loadThere(made.MoreCPU)
 	slower := func(more float64) float64 { return p.CPU.Estimate / max(p.CPU.Estimate+more, p.CPU.Estimate/100) }
 	made.Rate = Amount{Estimate: slower(made.MoreCPU.Estimate)}
 	if made.MoreCPU.bounded() {
@@ -147,16 +229,7 @@ func (l List) estimates(environment string, of which) map[string]float64 {
 func (l List) total(p Profile, environment string, of which) Amount {
 	items, prices := p.withUser(p.Items, l), l.estimates(environment, of)
 	made := Amount{Estimate: sum(items, prices)}
-	var byPrices, byCounts []float64
-	for _, one := range l.blocksOf(environment, of) {
-		// A price that this block lacks is the list's.
-		for kind, v := range prices {
-			if _, there := one[kind]; !there {
-				one[kind] = v
-			}
-		}
-		byPrices = append(byPrices, sum(items, one))
-	}
+	byPrices, byCounts := slices.Collect(maps.Values(l.sums(p, environment, of))), []float64(nil)
 	for _, block := range p.blocks {
 		byCounts = append(byCounts, sum(p.withUser(block, l), prices))
 	}
@@ -170,8 +243,9 @@ func (l List) total(p Profile, environment string, of which) Amount {
 	return made
 }
 
-// blocksOf are the prices in each block of the list, by kind.
-func (l List) blocksOf(environment string, of which) []map[string]float64 {
+// sums are what an operation costs more by the prices of each block of the list.
+func (l List) sums(p Profile, environment string, of which) map[int]float64 {
+	items, prices := p.withUser(p.Items, l), l.estimates(environment, of)
 	blocks := map[int]map[string]float64{}
 	for _, p := range l.Prices {
 		if p.Environment != environment {
@@ -182,24 +256,28 @@ func (l List) blocksOf(environment string, of which) []map[string]float64 {
 			if !known {
 				continue
 			}
-			if blocks[d.Block] == nil {
-				blocks[d.Block] = map[string]float64{}
+			if blocks[d.Block] == nil { // a price that this block lacks is the list's
+				blocks[d.Block] = maps.Clone(prices)
 			}
 			blocks[d.Block][p.Kind] = v
 		}
 	}
-	var all []map[string]float64
-	for _, block := range blocks {
-		all = append(all, block)
+	sums := map[int]float64{}
+	for n, block := range blocks {
+		sums[n] = sum(items, block)
 	}
-	return all
+	return sums
 }
 
-// Change is one of a program, and the CPU time of an operation that it would save, in
-// nanoseconds, by prediction.
+// Change is one of a program or of an environment's options, and the CPU time of an operation that
+// it would save, in nanoseconds, by prediction.
 type Change struct {
 	What  string  `json:"what"`
 	Saves float64 `json:"saves_cpu_ns"`
+	// Environment of the list that has these options; "" of a change of the program.
+	Environment string `json:"environment,omitempty"`
+
+	options string // of that
 }
 
 const (
@@ -233,9 +311,8 @@ func changes(items []Item, shares []Share, prices map[string]float64) (all []Cha
 			what, then = "a program started for ten operations", now/onceIn
 		}
 		if what != "" && now-then > leastChange*total {
-			all = append(all, Change{what, now - then})
+			all = append(all, Change{What: what, Saves: now - then})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Change) int { return cmp.Compare(b.Saves, a.Saves) })
-	return all[:min(len(all), mostChanges)]
+	return all
 }

@@ -18,16 +18,20 @@ import (
 	"time"
 
 	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/usage/cost"
 )
 
-// Study is the name of the built-in study, and Workload that of its workload and pack.
+// Study is the name of the built-in study, and Workload that of the one that has its calls, and
+// its pack. Packets is that of exchanges with the host, which are priced as they are: the program
+// that asks is outside of the environment.
 const (
 	Study    = "prices"
 	Workload = "calls"
+	Packets  = "packets"
 )
 
 // Of the pack.
@@ -61,6 +65,9 @@ type Environment struct {
 	Kind     string            `json:"kind"`
 	Label    string            `json:"label,omitempty"` // "tcg": shown with every value
 	Versions map[string]string `json:"versions,omitempty"`
+	// Options that differ from the kind's defaults, as NAME=VALUE words: of an environment
+	// beside the one without them, what changing them would give.
+	Options string `json:"options,omitempty"`
 }
 
 // Price is what one call costs in an environment, in nanoseconds.
@@ -100,19 +107,18 @@ func Of(r *rundir.Run) (List, error) {
 	if w == nil || w.Pack.Name != Workload {
 		return l, fmt.Errorf("%s is no run of the study %s: it has no workload %q", r.Manifest.Run, Study, Workload)
 	}
-	taken := take(r.Trials, w)
+	taken := take(r.Trials, r.Plan.Workloads)
 	for _, e := range r.Plan.Environments {
 		if len(taken[e.Name]) > 0 && e.Name != l.Baseline {
 			facts := r.Manifest.Environments[e.Name]
-			l.Environments = append(l.Environments, Environment{e.Name, e.Kind, facts.Label, facts.Versions})
+			l.Environments = append(l.Environments, Environment{e.Name, e.Kind, facts.Label, facts.Versions, optionsOf(e)})
 		}
 	}
 	base := taken[l.Baseline]
 	if len(base) == 0 {
 		return l, fmt.Errorf("%s has no value of the baseline %s", r.Manifest.Run, l.Baseline)
 	}
-	for _, level := range w.Levels {
-		kind := level.Parameters[parameter]
+	for _, kind := range kindsIn(r.Plan.Workloads) {
 		if kind == nothing || len(base[kind]) == 0 {
 			continue
 		}
@@ -130,6 +136,27 @@ func Of(r *rundir.Run) (List, error) {
 	return l, nil
 }
 
+// optionsOf an environment that change what it costs. The ports that it publishes, and the
+// engine that has an option, are no change of their own.
+func optionsOf(e study.Environment) string {
+	return strings.Join(lists.Filter(strings.Fields(e.UnusualOptions()), func(word string) bool {
+		key, _, _ := strings.Cut(word, "=")
+		return !slices.Contains([]string{"ports", "engine", "socket", "memory", "cores"}, key)
+	}), " ")
+}
+
+// kindsIn the workloads that are priced, in their order.
+func kindsIn(workloads []study.Workload) (kinds []string) {
+	for _, w := range workloads {
+		if w.Pack.Name == Workload || w.Pack.Name == Packets {
+			for _, l := range w.Levels {
+				kinds = append(kinds, l.Parameters[parameter])
+			}
+		}
+	}
+	return kinds
+}
+
 // block is what the samples of one kind in one environment in one block say of a call.
 type block struct {
 	number int
@@ -138,46 +165,61 @@ type block struct {
 }
 
 // take sorts the trials by environment and kind, blocks rising.
-func take(trials []rundir.Trial, w *study.Workload) map[string]map[string][]block {
-	kinds := map[string]string{}
-	for _, l := range w.Levels {
-		kinds[l.Name] = l.Parameters[parameter]
-	}
+func take(trials []rundir.Trial, workloads []study.Workload) map[string]map[string][]block {
 	type cell struct {
 		environment string
 		block       int
 	}
 	starts := map[cell]float64{} // CPU time of the start of the program
-	for _, t := range trials {
-		if cpu, known := spent(t); known && t.Workload == w.Name && kinds[t.Level] == nothing {
-			starts[cell{t.Environment, t.Block}] = cpu / float64(len(t.Rounds))
-		}
-	}
 	taken := map[string]map[string][]block{}
-	for _, t := range trials {
-		kind := kinds[t.Level]
-		if t.Workload != w.Name || t.Status != rundir.OK {
+	for _, w := range workloads {
+		if w.Pack.Name != Workload && w.Pack.Name != Packets {
 			continue
 		}
-		b := block{number: t.Block, rounds: map[int]float64{}, cpu: math.NaN()}
-		for _, r := range t.Rounds {
-			if v, there := r.Metrics[nanoseconds]; there {
-				b.rounds[r.Number] = v
+		kinds := map[string]string{}
+		for _, l := range w.Levels {
+			kinds[l.Name] = l.Parameters[parameter]
+		}
+		for _, t := range trials {
+			if cpu, known := spent(t); known && t.Workload == w.Name && kinds[t.Level] == nothing {
+				starts[cell{t.Environment, t.Block}] = cpu / float64(len(t.Rounds))
 			}
 		}
-		start, known := starts[cell{t.Environment, t.Block}]
-		if cpu, there := spent(t); known && there {
-			b.cpu = (cpu - start*float64(len(t.Rounds))) / t.Metrics[calls] * 1e9
+		for _, t := range trials {
+			if t.Workload != w.Name || t.Status != rundir.OK {
+				continue
+			}
+			start, known := starts[cell{t.Environment, t.Block}]
+			if w.Pack.Name == Packets {
+				start, known = 0, true
+			}
+			b := blockOf(t, start, known)
+			if len(b.rounds) == 0 {
+				continue
+			}
+			if taken[t.Environment] == nil {
+				taken[t.Environment] = map[string][]block{}
+			}
+			kind := kinds[t.Level]
+			taken[t.Environment][kind] = append(taken[t.Environment][kind], b)
 		}
-		if len(b.rounds) == 0 {
-			continue
-		}
-		if taken[t.Environment] == nil {
-			taken[t.Environment] = map[string][]block{}
-		}
-		taken[t.Environment][kind] = append(taken[t.Environment][kind], b)
 	}
 	return taken
+}
+
+// blockOf a trial, in each of whose samples the start of the program takes so many seconds of CPU
+// time, if that is known.
+func blockOf(t rundir.Trial, start float64, known bool) block {
+	b := block{number: t.Block, rounds: map[int]float64{}, cpu: math.NaN()}
+	for _, r := range t.Rounds {
+		if v, there := r.Metrics[nanoseconds]; there {
+			b.rounds[r.Number] = v
+		}
+	}
+	if cpu, there := spent(t); known && there {
+		b.cpu = (cpu - start*float64(len(t.Rounds))) / t.Metrics[calls] * 1e9
+	}
+	return b
 }
 
 // spent is the CPU time of all samples of a trial in seconds.

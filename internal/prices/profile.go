@@ -9,9 +9,11 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
+	"tare/internal/usage"
 	"tare/internal/usage/cost"
 	"tare/internal/usage/evidence"
 	"tare/internal/verdict"
+	"tare/internal/workload"
 )
 
 // Counted is the name of the environment whose trials are counted.
@@ -24,7 +26,7 @@ type Profile struct {
 	Run       string         `json:"run"`
 	Workload  string         `json:"workload"`
 	Level     string         `json:"level,omitempty"`
-	Operation string         `json:"operation"` // the metric that counts them
+	Operation string         `json:"operation"` // the metric that counts them; run: of the driver
 	Baseline  string         `json:"baseline"`
 	Items     []Item         `json:"items"` // the most frequent first
 	// CPU time of one operation in the baseline, not counted, and of it the time in user
@@ -33,6 +35,8 @@ type Profile struct {
 	User Amount `json:"user_ns"`
 	// Rate of operations per second, not counted.
 	Rate Amount `json:"rate"`
+	// Load is that of an open loop.
+	Load *Offered `json:"load,omitempty"`
 	// Counting is the share of CPU time that counting adds.
 	Counting *Amount  `json:"counting"`
 	Notes    []string `json:"notes,omitempty"`
@@ -45,10 +49,12 @@ type Profile struct {
 
 // Measured is one environment besides the baseline.
 type Measured struct {
-	Environment string `json:"environment"`
-	Kind        string `json:"kind"`
-	MoreCPU     Amount `json:"more_cpu_ns"`
-	Rate        Amount `json:"rate"` // of operations per second, over that of the baseline
+	Environment string    `json:"environment"`
+	Kind        string    `json:"kind"`
+	Options     string    `json:"options,omitempty"` // that differ from the kind's defaults
+	MoreCPU     Amount    `json:"more_cpu_ns"`
+	Rate        Amount    `json:"rate"`                // of operations per second, over that of the baseline
+	Latencies   []Latency `json:"latencies,omitempty"` // at the load of the profile
 	// Incomparable says why it is no measure of the prediction: "direct I/O in the sandbox".
 	Incomparable string `json:"incomparable,omitempty"`
 }
@@ -56,7 +62,7 @@ type Measured struct {
 // ProfileOf is the profile of a workload of a run, at its first level. The contrasts of the
 // run say which environments are not comparable with the baseline.
 func ProfileOf(r *rundir.Run, w study.Workload, contrasts []verdict.Contrast) (p Profile, err error) {
-	p = Profile{Format: 1, Machine: r.Manifest.Machine, Run: r.Manifest.Run, Workload: w.Name, Level: w.Levels[0].Name, Operation: w.Pack.Operations, Baseline: r.Plan.Baseline}
+	p = Profile{Format: 1, Machine: r.Manifest.Machine, Run: r.Manifest.Run, Workload: w.Name, Level: w.Levels[0].Name, Operation: cmp.Or(w.Pack.Operations, "run"), Baseline: r.Plan.Baseline}
 	of := func(environment string) map[int]done {
 		return doneIn(r.Trials, w, environment)
 	}
@@ -65,7 +71,7 @@ func ProfileOf(r *rundir.Run, w study.Workload, contrasts []verdict.Contrast) (p
 		counted = doneIn(r.Traced, w, p.Baseline)
 	}
 	if len(base) == 0 {
-		return p, fmt.Errorf("%s has no trial of %s with CPU time and %s", p.Run, p.Baseline, p.Operation)
+		return p, fmt.Errorf("%s has no trial of %s with CPU time and a number of operations", p.Run, p.Baseline)
 	}
 	var users, overheads, cpus, rates []float64
 	for _, n := range slices.Sorted(maps.Keys(base)) {
@@ -86,12 +92,12 @@ func ProfileOf(r *rundir.Run, w study.Workload, contrasts []verdict.Contrast) (p
 				p.Notes = append(p.Notes, note)
 			}
 		}
-		p.blocks = append(p.blocks, itemsOf(e, counted[n].operations))
+		p.blocks = append(p.blocks, itemsOf(e, counted[n].operations, w.Pack.Place("driver") == workload.OnHost))
 	}
 	if len(p.blocks) == 0 {
 		return p, fmt.Errorf("%s has no counted trial of %s that succeeded", p.Run, w.Name)
 	}
-	p.Items = middle(p.blocks)
+	p.Items, p.Load = middle(p.blocks), loadOf(r, w)
 	for _, e := range r.Plan.Environments {
 		if e.Name != p.Baseline && e.Name != Counted {
 			if m, known := beside(e, of(e.Name), base); known {
@@ -99,6 +105,9 @@ func ProfileOf(r *rundir.Run, w study.Workload, contrasts []verdict.Contrast) (p
 					if c.Workload == w.Name && c.Environment == e.Name && c.Reason.Code == verdict.Incomparable {
 						m.Incomparable = c.Reason.Cause
 					}
+				}
+				if p.Load != nil {
+					m.Latencies = latenciesIn(r.Trials, w, e.Name)
 				}
 				p.Measured = append(p.Measured, m)
 			}
@@ -117,18 +126,35 @@ type done struct {
 func doneIn(trials []rundir.Trial, w study.Workload, environment string) map[int]done {
 	all := map[int]done{}
 	for _, t := range trials {
-		operations := t.Metrics[w.Pack.Operations]
-		each, known := t.Metrics[cost.CPU]
-		if t.Environment != environment || t.Workload != w.Name || t.Level != w.Levels[0].Name || t.Status != rundir.OK || !known || !(operations > 0) || !(t.HostSeconds > 0) {
+		if t.Environment != environment || t.Workload != w.Name || t.Level != w.Levels[0].Name || t.Status != rundir.OK || !(t.HostSeconds > 0) {
 			continue
 		}
-		d := done{operations: operations, rate: operations / t.HostSeconds, cpu: each * 1e6, evidence: t.Evidence}
-		if u := t.Usage; u != nil && u.CPUUser.Missing == "" && u.CPU().Value > 0 {
-			d.user = d.cpu * u.CPUUser.Value / u.CPU().Value
+		if d, known := doneBy(t, w.Pack.Operations); known {
+			all[t.Block] = d
 		}
-		all[t.Block] = d
 	}
 	return all
+}
+
+// doneBy a trial; operations is the metric that counts them, "" where each run of the driver is one.
+func doneBy(t rundir.Trial, operations string) (d done, known bool) {
+	d = done{operations: t.Metrics[operations], cpu: t.Metrics[cost.CPU] * 1e6, evidence: t.Evidence}
+	var all usage.Figure // CPU time of the trial
+	if t.Usage != nil {
+		all = t.Usage.CPU()
+	}
+	if operations == "" && all.Missing == "" {
+		d.operations = float64(max(1, len(t.Rounds)))
+		d.cpu = all.Value / d.operations * 1e9
+	}
+	if !(d.operations > 0) || !(d.cpu > 0) {
+		return d, false
+	}
+	d.rate = d.operations / t.HostSeconds
+	if u := t.Usage; u != nil && u.CPUUser.Missing == "" && all.Value > 0 {
+		d.user = d.cpu * u.CPUUser.Value / all.Value
+	}
+	return d, true
 }
 
 func beside(e study.Environment, of, base map[int]done) (m Measured, known bool) {
@@ -141,7 +167,7 @@ func beside(e study.Environment, of, base map[int]done) (m Measured, known bool)
 	if len(cpus) == 0 {
 		return m, false
 	}
-	return Measured{Environment: e.Name, Kind: e.Kind, MoreCPU: *amount(cpus), Rate: *amount(rates)}, true
+	return Measured{Environment: e.Name, Kind: e.Kind, Options: optionsOf(e), MoreCPU: *amount(cpus), Rate: *amount(rates)}, true
 }
 
 // middle has the medians of the blocks.

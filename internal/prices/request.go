@@ -12,9 +12,10 @@ import (
 
 // Request is a profile as `tare profile` is asked for it.
 type Request struct {
-	Workload  string   // a built-in name or a file; with Study, the study's name for it, or "" for all
-	Study     string   // a built-in name or a file; "" composes a study of the workload alone
-	Set       []string // parameters, NAME=VALUE
+	Workload  string      // a built-in name or a file; with Study, the study's name for it, or "" for all
+	Study     string      // a built-in name or a file; "" composes a study of the workload alone
+	Made      *study.Plan // of a command or an image, in place of both
+	Set       []string    // parameters, NAME=VALUE
 	Limits    []string
 	Measure   []string // environments that are measured too
 	Overrides study.Overrides
@@ -22,9 +23,14 @@ type Request struct {
 
 // Plan returns the plan of the run. Its errors are about invalid requests.
 func (r Request) Plan() (*study.Plan, error) {
-	plan, err := r.drafted()
-	if r.Study != "" {
+	plan, err := r.Made, error(nil)
+	switch {
+	case r.Made != nil:
+		r.only(plan)
+	case r.Study != "":
 		plan, err = r.opened()
+	default:
+		plan, err = r.drafted()
 	}
 	if err != nil {
 		return nil, err
@@ -38,7 +44,7 @@ func (r Request) Plan() (*study.Plan, error) {
 		}
 	}
 	if plan.Workloads = able; len(able) == 0 {
-		return nil, fmt.Errorf("the study %s has no workload that counts operations", r.Study)
+		return nil, fmt.Errorf("%s has no workload whose operations could be counted, only starts", plan.Study)
 	}
 	counted := *plan.Environment(plan.Baseline)
 	counted.Name, counted.Counted = Counted, true
@@ -46,13 +52,11 @@ func (r Request) Plan() (*study.Plan, error) {
 	return plan, nil
 }
 
-// notCounted says why a workload has no profile; "" where it has.
+// notCounted says why a workload has no profile; "" where it has. An operation of one that counts
+// none is a run of its driver.
 func notCounted(w study.Workload) string {
-	switch {
-	case w.Pack.Operations == "":
-		return "does not say what its operations are, which counts are divided by"
-	case w.Pack.Startup || w.Pack.Cold:
-		return "measures a start, which is over before the counting could begin"
+	if w.Pack.FromStart() {
+		return "measures a start, which is over before the counting could begin: name one that does something, such as redis"
 	}
 	return ""
 }
@@ -88,16 +92,23 @@ func (r Request) opened() (*study.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan.Name, plan.Design.Order = "profile-"+plan.Name, "interleaved"
+	plan.Name = "profile-" + plan.Name
+	r.only(plan)
+	return plan, nil
+}
+
+// only the first levels of a plan, in the baseline, which comes first, and in what is measured too,
+// with trials whose counting has a whole instance.
+func (r Request) only(plan *study.Plan) {
+	plan.Design.Order = "interleaved"
 	for i, w := range plan.Workloads {
 		if plan.Workloads[i].Levels = w.Levels[:1]; w.Fresh == "block" {
 			plan.Workloads[i].Fresh = "run"
 		}
 	}
 	plan.Environments = lists.Filter(plan.Environments, func(e study.Environment) bool {
-		return e.Name == plan.Baseline || slices.Contains(r.Measure, e.Name)
+		return e.Name == plan.Baseline || r.Made != nil || slices.Contains(r.Measure, e.Name)
 	})
 	at := slices.IndexFunc(plan.Environments, func(e study.Environment) bool { return e.Name == plan.Baseline })
 	plan.Environments[0], plan.Environments[at] = plan.Environments[at], plan.Environments[0]
-	return plan, nil
 }

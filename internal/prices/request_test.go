@@ -20,7 +20,7 @@ func TestAProfileAlternatesCountedAndUncountedTrials(t *testing.T) {
 }
 
 func TestAStartHasNoProfile(t *testing.T) {
-	if _, err := (Request{Workload: "startup"}).Plan(); err == nil || !strings.Contains(err.Error(), "the workload startup does not say what its operations are") {
+	if _, err := (Request{Workload: "startup"}).Plan(); err == nil || !strings.Contains(err.Error(), "the workload startup measures a start") {
 		t.Error(err)
 	}
 }

@@ -68,6 +68,11 @@ func (o Options) study(g guesses) (*Study, error) {
 	return s, err
 }
 
+// Restricted is the plan with other numbers of blocks or time.
+func (s *Study) Restricted(over study.Overrides) (*study.Plan, error) {
+	return study.Resolve(&study.File{Origin: MadeBy, Name: s.Plan.Name, Source: s.YAML}, over)
+}
+
 // name of the run: try-nginx for docker-daemon:registry/nginx:1.27.
 func (o Options) name() string { return strings.TrimSuffix("try-"+ImageName(o.Image), "-") }
 
