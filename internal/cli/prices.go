@@ -84,7 +84,7 @@ func (p *pricesFlags) run(command *cobra.Command, app *App, args []string) error
 func (p *pricesFlags) take(command *cobra.Command, app *App, path string, args []string) (err error) {
 	o := app.runOptions(nil)
 	if len(p.over.Only) > 0 {
-		p.over.Only = append(p.over.Only, prices.Workload)
+		p.over.Only = append(p.over.Only, prices.Workload, prices.Packets)
 	}
 	if o.Plan, err = resolve(prices.Study, p.over); err != nil {
 		return err

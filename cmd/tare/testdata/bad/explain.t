@@ -12,7 +12,7 @@ tare explain
   tare: name either a workload or --resume RUN; usage: tare explain WORKLOAD --to ENV [flags] | --resume RUN
   [2]
   $ tare explain ngnix --to docker
-  tare: use: unknown workload "ngnix"; did you mean "nginx"? (known: boot, calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./ngnix.yaml
+  tare: use: unknown workload "ngnix"; did you mean "nginx"? (known: boot, calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, packets, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./ngnix.yaml
   [2]
   $ tare explain ./missing.yaml --to docker
   tare: use: workload pack missing.yaml: no such file or directory
@@ -192,7 +192,7 @@ tare selftest
 tare prices
 
   $ tare prices --measure --only dokcer
-  tare: only: unknown environment or workload "dokcer"; did you mean "docker"? (known: native, docker, podman, gvisor, bubblewrap, oci, vm, calls)
+  tare: only: unknown environment or workload "dokcer"; did you mean "docker"? (known: native, docker, docker-host, docker-published, docker-logged, podman, gvisor, gvisor-host, gvisor-gofer, bubblewrap, oci, vm, calls, packets)
   [2]
   $ tare prices --only docker
   tare: --only and --budget are about a measurement: add --measure

@@ -94,7 +94,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: too many arguments; usage: tare workload check FILE [flags]
   [2]
   $ tare workload check ngnix
-  tare: unknown workload "ngnix"; did you mean "nginx"? (known: boot, calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./ngnix.yaml
+  tare: unknown workload "ngnix"; did you mean "nginx"? (known: boot, calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, packets, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./ngnix.yaml
   [2]
   $ tare workload check ./missing.yaml
   tare: workload pack ./missing.yaml: no such file or directory
@@ -115,7 +115,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: port: "x" is not a whole number: 1 to 65535 are allowed
   [2]
   $ tare workload check "nginx;reboot"
-  tare: unknown workload "nginx;reboot"; known: boot, calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter; to use a pack file, give its path, such as ./nginx;reboot.yaml
+  tare: unknown workload "nginx;reboot"; known: boot, calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, packets, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter; to use a pack file, give its path, such as ./nginx;reboot.yaml
   [2]
   $ tare published karna
   tare: unknown published study "karna"; known: aspernas-nensen-2016, caiola-2025, cassandra-scaling, heino-2025, karna-2021
