@@ -49,8 +49,7 @@ spread.`,
     --set-from access_log=/data/nginx/access.log
   tare explain redis --from native --to gvisor --limits cpus=1,memory=512MiB
   tare explain redis --study ./pods.yaml --from runc --via gvisor --to kata
-  tare explain nginx --to docker --parts seccomp,network --method shapley
-  tare explain --resume explain-nginx-20261121-014500`,
+  tare explain nginx --to docker --parts seccomp,network --method shapley`,
 		Args: orResume("workload", &e.resume),
 		RunE: func(command *cobra.Command, args []string) error {
 			if e.resume != "" {

@@ -38,6 +38,7 @@ func TestHelpFitsEightyColumns(t *testing.T) {
 func TestHelpFitsAScreenAndHasTheExitStatuses(t *testing.T) {
 	root := newRootCommand(&App{Home: "/var/lib/tare"})
 	for _, c := range everyCommand(root) {
+		c.InitDefaultHelpFlag()
 		text := help(c, 80, false)
 		if lines := strings.Count(text, "\n"); lines > 60 {
 			t.Errorf("`%s --help` has %d lines", c.CommandPath(), lines)

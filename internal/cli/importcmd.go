@@ -50,8 +50,6 @@ not paired get an estimate and an interval, but no verdict.`,
   tare import --tool sysbench-cpu --environment docker --into cpu docker-*.log
   tare import --tool iperf3 --metric bandwidth_received:higher --out net \
       --names '^(?P<environment>native|docker)-.*\.json$' *.json
-  tare import --tool sysbench-oltp --level threads,mode --environment native \
-      --out db all.log
   tare import --value ms --environment runtime --block run --out times runs.csv
   tare import --tool table --out commands hyperfine.json
   tare import study.yaml`,

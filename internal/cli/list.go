@@ -115,7 +115,12 @@ before: a date (2026-11-21), a time, or how long ago (36h).
 		Example: `  tare ls runs --filter state=interrupted --filter since=36h
   tare ls runs --format '{{.Name}} {{.State}}'
   tare rm $(tare ls runs -q --filter before=2026-11-01)`,
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		Args: cobra.MatchAll(cobra.MaximumNArgs(1), func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && !slices.Contains(sorts, args[0]) {
+				return badInput("%s", strictyaml.Unknown("list", args[0], sorts))
+			}
+			return nil
+		}),
 		ValidArgs: sorts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			shown := sorts

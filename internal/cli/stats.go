@@ -50,7 +50,6 @@ baseline; null is an unbounded end of an interval.`,
   tare stats rates.csv --baseline native --better higher --margin 1% --json
   tare stats runs.csv --block run --environment runtime --value ms \
       --baseline runc
-  tare stats wide.csv --value native,docker,gvisor --block row --baseline native
   tare stats hyperfine.json --baseline native
   tare stats old.txt new.txt --baseline old`,
 		Args: cobra.MinimumNArgs(1),

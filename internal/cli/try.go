@@ -50,9 +50,8 @@ or the budget is over. What was guessed is printed, with the flag that changes i
 IMAGE is docker-daemon:NAME, tar:FILE, oci:DIRECTORY or, from a registry, NAME:TAG.
 ARGUMENTS take the place of those that the image says, as in docker run.
 
-An environment is NAME or NAME+OPTION=VALUE..., such as docker+network=host; vm is
-short for qemu. The first one is the baseline. The default is native, docker and
-gvisor, as far as they work here.
+An environment is NAME or NAME+OPTION=VALUE..., such as docker+network=host. The first
+is the baseline. Default: native, docker and gvisor, where they work.
 
 Loads: http, redis, postgres, mysql; tcp measures the start alone, and job the time
 that the image's command takes; or the file of a pack of your own.`,

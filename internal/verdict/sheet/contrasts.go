@@ -65,6 +65,9 @@ func (s *Sheet) direct(o Options) {
 		}
 		return says && r.better == ""
 	})
+	if !says && o.Better == "" {
+		s.Remarks = append(s.Remarks, "nothing says whether lower or higher is better: lower is assumed, as for times; --better says it")
+	}
 	for i := range s.rows {
 		s.rows[i].better = cmp.Or(o.Better, s.rows[i].better, "lower")
 	}

@@ -1,13 +1,13 @@
 Command lines of tare ls, show, rm, workload and published.
 
   $ tare ls everything
-  tare: invalid argument "everything" for "tare ls"; usage: tare ls [runs|studies|environments|workloads|profiles|images] [flags]
+  tare: unknown list "everything"; known: runs, studies, environments, workloads, profiles, images
   [2]
   $ tare ls runs images
   tare: too many arguments; usage: tare ls [runs|studies|environments|workloads|profiles|images] [flags]
   [2]
   $ tare ls run
-  tare: invalid argument "run" for "tare ls"; usage: tare ls [runs|studies|environments|workloads|profiles|images] [flags]
+  tare: unknown list "run"; did you mean "runs"? (known: runs, studies, environments, workloads, profiles, images)
   [2]
   $ tare show
   tare: an argument is missing; usage: tare show NAME [flags]
@@ -46,7 +46,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: there is no image "sha256:" in the store home/images; `tare ls images` lists them
   [2]
   $ tare save nginx image.tar
-  tare: unknown study "nginx"; known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, first, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security; to use a file, give its path, such as ./nginx.yaml
+  tare: unknown study "nginx"; known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security; to use a file, give its path, such as ./nginx.yaml
   [2]
   $ tare rm
   tare: an argument is missing; usage: tare rm NAME... [flags]
@@ -109,7 +109,7 @@ Command lines of tare ls, show, rm, workload and published.
   tare: --set: "port" is not NAME=VALUE
   [2]
   $ tare workload check nginx --set prot=1
-  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
+  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, image, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
   [2]
   $ tare workload check nginx --set port=x
   tare: port: "x" is not a whole number: 1 to 65535 are allowed
