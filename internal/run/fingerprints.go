@@ -9,7 +9,6 @@ import (
 
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
-	"tare/internal/image"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -22,8 +21,7 @@ import (
 // an event, and its environment is among those that are unobserved.
 func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, unobserved []string, err error) {
 	err = within(ctx, o, func(o *cleanup.Owner) (string, error) { return o.Directory("fingerprints") }, func(e *execution) error {
-		img, err := e.prepare(ctx)
-		if err != nil {
+		if err := e.prepareAll(ctx); err != nil {
 			return err
 		}
 		nodes := e.working()
@@ -31,7 +29,7 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, unobserved []s
 			nodes = []string{""}
 		}
 		for _, node := range nodes {
-			failed, err := e.fingerprintsOn(ctx, img, node)
+			failed, err := e.fingerprintsOn(ctx, node)
 			if err != nil {
 				return err
 			}
@@ -46,8 +44,8 @@ func Fingerprints(ctx context.Context, o Options) (r *rundir.Run, unobserved []s
 
 // fingerprintsOn takes the fingerprint of each environment with each workload on a node, and
 // names those that have none under some workload.
-func (e *execution) fingerprintsOn(ctx context.Context, img *image.Image, node string) (failed []string, err error) {
-	runner := e.runner(img, node, nil, nil, nil)
+func (e *execution) fingerprintsOn(ctx context.Context, node string) (failed []string, err error) {
+	runner := e.runner(node, nil, nil, nil)
 	defer func() { err = errors.Join(err, runner.Close()) }()
 	on := ""
 	if node != "" {

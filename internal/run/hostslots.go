@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"tare/internal/environment"
-	"tare/internal/image"
 	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -108,7 +107,7 @@ func (e *execution) checkRoleHosts(ctx context.Context) error {
 
 // prepareHostSlots prepares the image on all hosts, and finds out by which
 // addresses they reach each other.
-func (e *execution) prepareHostSlots(ctx context.Context, img *image.Image) error {
+func (e *execution) prepareHostSlots(ctx context.Context) error {
 	if len(e.slots) == 0 {
 		return nil
 	}
@@ -117,7 +116,7 @@ func (e *execution) prepareHostSlots(ctx context.Context, img *image.Image) erro
 	}
 	for slot, on := range e.slots {
 		if slot.Host != "" && on.Environment != e.prepared[slot.Environment] {
-			if err := e.prepareImages(ctx, on.Environment, img, slot.Environment == "", "host "+slot.Host); err != nil {
+			if err := e.prepareImages(ctx, on.Environment, slices.Collect(maps.Keys(e.images)), slot.Environment == "", "host "+slot.Host); err != nil {
 				err = fmt.Errorf("prepare host %s: %w", slot.Host, err)
 				if ctx.Err() != nil || !e.goneWith(slot.Host, err) {
 					return err

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/base/crash"
-	"tare/internal/image"
 	"tare/internal/parity/evaluate"
 	"tare/internal/report/model"
 	"tare/internal/run/schedule"
@@ -35,7 +34,7 @@ type lane struct {
 }
 
 // lanes are one for each node that blocks run on.
-func (e *execution) lanes(img *image.Image) (all []*lane) {
+func (e *execution) lanes() (all []*lane) {
 	fingerprinted := map[trial.Pair]bool{}
 	for _, f := range e.run.Fingerprints {
 		fingerprinted[trial.Pair{Environment: f.Environment, Workload: f.Workload, Node: f.Node}] = true
@@ -51,7 +50,7 @@ func (e *execution) lanes(img *image.Image) (all []*lane) {
 	}
 	for _, node := range nodes {
 		l := &lane{node: node}
-		l.runner = e.runner(img, node, before[node], prints, func(number int, underWay []rundir.Trial) { e.afterRound(l, number, underWay) })
+		l.runner = e.runner(node, before[node], prints, func(number int, underWay []rundir.Trial) { e.afterRound(l, number, underWay) })
 		all = append(all, l)
 	}
 	return all
@@ -157,6 +156,9 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 		e.progress(Event{Kind: Block, Slot: &slots[0]})
 		e.forecast()
 	}
+	if err := e.awaitImages(ctx, slots); err != nil {
+		return nil, err
+	}
 	if err := e.rest(ctx, l); err != nil {
 		return nil, err
 	}
@@ -168,7 +170,7 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
 	defer signal.Stop(continued)
-	again := ""
+	again, beside := "", e.making()
 	for {
 		trials, err := l.runner.Run(ctx, l.batch)
 		if ctx.Err() != nil || err != nil {
@@ -178,6 +180,9 @@ func (e *execution) attempt(ctx context.Context, l *lane) ([]rundir.Trial, error
 		case <-continued:
 		default:
 			for i := range trials {
+				if beside != "" && trials[i].Status != rundir.Skipped {
+					trials[i].Warnings = append(trials[i].Warnings, beside)
+				}
 				if again != "" && trials[i].Status != rundir.Skipped {
 					trials[i].Warnings = append(trials[i].Warnings, again)
 				}

@@ -16,10 +16,10 @@ import (
 )
 
 // prepare checks which environments work here and prepares the image for them.
-func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
+func (e *execution) prepare(ctx context.Context) error {
 	e.prepared, e.slots = map[string]environment.Environment{}, hostSlots{}
 	if err := e.openNodes(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range e.Plan.Environments {
 		env, facts, err := e.check(ctx, p)
@@ -30,11 +30,11 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 			}
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if old, resumed := e.run.Manifest.Environments[p.Name]; resumed {
 			if old.State != environment.Missing && facts.State == environment.Missing {
-				return nil, fmt.Errorf("environment %s worked when the run began and does not now: %s", p.Name, Why(facts))
+				return fmt.Errorf("environment %s worked when the run began and does not now: %s", p.Name, Why(facts))
 			}
 			if old.State == environment.Missing {
 				continue // it is not in the first blocks of the run, so it stays out
@@ -50,43 +50,39 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 		e.prepared[p.Name] = env
 	}
 	if !slices.Contains(e.usable, e.Plan.Baseline) {
-		return nil, fmt.Errorf("the baseline %s does not work here, so there is nothing to compare with: %s", e.Plan.Baseline, Why(e.run.Manifest.Environments[e.Plan.Baseline]))
+		return fmt.Errorf("the baseline %s does not work here, so there is nothing to compare with: %s", e.Plan.Baseline, Why(e.run.Manifest.Environments[e.Plan.Baseline]))
 	}
 	if err := e.place(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := e.checkRoleHosts(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	store, err := image.Open(Images(e.Home))
 	if err != nil {
-		return nil, err
-	}
-	steps := 1 + len(e.Plan.Images) + len(e.usable)
-	var img *image.Image
-	if err := e.prepareStep("image", "image: resolving or building it", steps, func() (err error) {
-		img, err = e.imageOfRun(ctx, store, "", "image", e.Plan.Image)
 		return err
-	}); err != nil {
-		return nil, err
 	}
-	if err := e.roleImages(ctx, store, steps); err != nil {
-		return nil, err
+	first, rest := e.inTwoParts()
+	steps := len(first) + len(e.usable)
+	e.images, e.lacking = map[string]*image.Image{}, map[lack]string{}
+	for _, name := range first {
+		what := e.imageWords(name)
+		if err := e.prepareStep(what, what+": resolving or building it", steps, func() error {
+			img, err := e.source(store, name).get(ctx, func(line string) { e.say("%s: %s", what, line) })
+			if err == nil {
+				e.take(name, img)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
 	}
-	if err := e.checkStarts(img); err != nil {
-		return nil, err
+	if err := e.checkStarts(); err != nil {
+		return err
 	}
 	var ready []string
 	for _, name := range e.usable {
-		err := e.prepareStep(name, "", steps, func() error {
-			if err := e.prepareImages(ctx, e.prepared[name], img, false, name); err != nil {
-				return err
-			}
-			if beside := e.beside[name]; beside != nil {
-				return e.prepareImages(ctx, beside, img, true, "host of "+name)
-			}
-			return nil
-		})
+		err := e.prepareStep(name, "", steps, func() error { return e.prepareBoth(ctx, name, first) })
 		switch {
 		case err == nil:
 			ready = append(ready, name)
@@ -95,94 +91,20 @@ func (e *execution) prepare(ctx context.Context) (*image.Image, error) {
 			facts.Versions = e.prepared[name].Versions(ctx)
 			e.run.Manifest.Environments[name] = facts
 		case ctx.Err() != nil, name == e.Plan.Baseline, len(e.run.Trials) > 0:
-			return nil, fmt.Errorf("prepare %s: %w", name, err)
+			return fmt.Errorf("prepare %s: %w", name, err)
 		default: // the others are compared without it
 			e.leaveOut(name, err)
 		}
 	}
 	e.usable = ready
-	if err := e.prepareHost(ctx, img); err != nil {
-		return nil, err
+	if err := e.prepareHost(ctx, first); err != nil {
+		return err
 	}
-	return img, e.prepareHostSlots(ctx, img)
-}
-
-// imageOfRun is the image of a name in the plan, and the manifest gets its facts. A run
-// that is resumed, or made again, has to have the image that the manifest names: the one
-// of the store, or what the source gives once more.
-func (e *execution) imageOfRun(ctx context.Context, store *image.Store, name, what string, source image.Source) (*image.Image, error) {
-	was := e.run.Manifest.AllImages()[name]
-	if was.Digest != "" {
-		if img, err := store.Stored(was.Digest); err == nil {
-			return img, nil
-		}
+	if err := e.prepareHostSlots(ctx); err != nil {
+		return err
 	}
-	if name == "" && source.Reference == "" && !needsImage(e.Plan) {
-		none := image.None()
-		e.run.Manifest.SetImage(name, rundir.ImageFacts{Name: none.Name})
-		return none, nil
-	}
-	img, err := imageFrom(ctx, store, source, func(line string) { e.say("%s: %s", what, line) })
-	if err != nil && was.Digest != "" && e.Options.Images != nil {
-		return nil, fmt.Errorf("the run has image %s, which is not here: %w; take it along with `tare pack --images`", was.Digest, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if was.Digest != "" && was.Digest != img.Digest && !e.AnyImage {
-		fix := "begin a new run"
-		if e.Options.Images != nil {
-			fix = "take the image along with `tare pack --images`, or run another one with --any-image"
-		}
-		return nil, &InputError{fmt.Errorf("the run has image %s, and its source gives %s now: what ran in two images cannot be compared; %s", was.Digest, img.Digest, fix)}
-	}
-	e.run.Manifest.SetImage(name, rundir.ImageFacts{Name: img.Name, Digest: img.Digest})
-	return img, nil
-}
-
-// roleImages resolves the images of roles that do not run in that of all.
-func (e *execution) roleImages(ctx context.Context, store *image.Store, steps int) error {
-	e.images = map[string]*image.Image{}
-	for _, name := range slices.Sorted(maps.Keys(e.Plan.Images)) {
-		what, source := "image of "+e.Plan.UsersOf(name), e.Plan.Images[name]
-		if err := e.prepareStep(what, what+": resolving or building it", steps, func() (err error) {
-			e.images[name], err = e.imageOfRun(ctx, store, name, what, source)
-			return err
-		}); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-	}
-	return nil
-}
-
-// imageOf is the image of a name in the plan; img is that of all.
-func (e *execution) imageOf(name string, img *image.Image) *image.Image {
-	if own := e.images[name]; own != nil {
-		return own
-	}
-	return img
-}
-
-// checkStarts refuses workloads that start what an image says, where it says nothing.
-func (e *execution) checkStarts(img *image.Image) error {
-	for _, w := range e.Plan.Workloads {
-		for _, s := range w.Pack.StartsImage() {
-			own := e.imageOf(w.Pack.RoleImage(s.Role), img)
-			if len(s.Program)+len(s.Argv)+len(own.Config.Command()) == 0 {
-				return &InputError{fmt.Errorf("workload %s starts the image's own command, and image %s has neither an entrypoint nor a command: name another image, or a pack with the command", w.Name, own.Name)}
-			}
-		}
-	}
-	return nil
-}
-
-// prepareImages prepares an environment for the images of its instances, or of those on
-// the host.
-func (e *execution) prepareImages(ctx context.Context, env environment.Environment, img *image.Image, onHost bool, name string) error {
-	for _, needed := range e.Plan.ImageNames(onHost) {
-		if err := env.Prepare(ctx, e.imageOf(needed, img), func(line string) { e.say("%s: %s", name, line) }); err != nil {
-			return err
-		}
+	if len(rest) > 0 {
+		e.makeLater(ctx, store, rest)
 	}
 	return nil
 }
@@ -201,7 +123,7 @@ func (e *execution) leaveOut(name string, err error) {
 
 // prepareHost prepares the native environment, with the same image, for roles that
 // run on the host.
-func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err error) {
+func (e *execution) prepareHost(ctx context.Context, names []string) (err error) {
 	registration, known := environment.Lookup(hostKind)
 	if !onHost(e.Plan) || !known || e.Plan.OnHosts() || len(e.beside) == len(e.usable) {
 		return nil
@@ -212,12 +134,15 @@ func (e *execution) prepareHost(ctx context.Context, img *image.Image) (err erro
 	if e.host, err = registration.New(registration.Options()); err != nil {
 		return fmt.Errorf("prepare the host for the roles that run there: %w", err)
 	}
-	return e.prepareImages(ctx, e.host, img, true, "host")
+	return e.prepareImages(ctx, e.host, names, true, "host")
 }
 
 // needsImage reports whether anything in a plan runs in the image of all roles, and not in
 // the files of a machine.
 func needsImage(plan *study.Plan) bool {
+	if !plan.Needs("") {
+		return false
+	}
 	return onHost(plan) || slices.ContainsFunc(plan.Environments, func(p study.Environment) bool {
 		options, err := p.Decode()
 		return err != nil || p.Inside != nil || !environment.CapabilitiesOf(p.Kind, options).OwnFiles
@@ -286,11 +211,7 @@ func MakeImages(ctx context.Context, home string, plan *study.Plan, say func(str
 		return nil, &InputError{err}
 	}
 	for _, name := range unique(slices.Concat(plan.ImageNames(false), plan.ImageNames(true))) {
-		source, own := plan.Images[name]
-		if !own {
-			source = plan.Image
-		}
-		img, err := imageFrom(ctx, store, source, say)
+		img, err := imageFrom(ctx, store, plan.Source(name), say)
 		if err != nil {
 			return nil, err
 		}

@@ -248,11 +248,15 @@ type execution struct {
 	usable   []string
 	prepared map[string]environment.Environment
 	host     environment.Environment // runs the roles that are on the host
-	images   map[string]*image.Image // of roles, by their names in the plan
-	hosts    map[string]*studyHost   // by the study's names
-	slots    hostSlots
-	nodes    []string          // that blocks run on; nil for this machine
-	gone     map[string]string // of them, those that get no more blocks, and why
+	images   map[string]*image.Image // by their names in the plan
+	// later is what is made beside the first trials, until its outcome is taken; nil where
+	// all was there before them. lacking is what could not be had of it.
+	later   *later
+	lacking map[lack]string
+	hosts   map[string]*studyHost // by the study's names
+	slots   hostSlots
+	nodes   []string          // that blocks run on; nil for this machine
+	gone    map[string]string // of them, those that get no more blocks, and why
 	// beside are the environments of roles on the host, of those that are placed on nodes,
 	// and elsewhere says that all are on other machines than this one.
 	beside    map[string]environment.Environment
@@ -415,7 +419,8 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	for _, remark := range foreign(e.Plan, lists.Map(e.Plan.Environments, func(e study.Environment) string { return e.Name })) {
 		e.events(Event{Kind: Noted, Message: remark})
 	}
-	img, err := e.prepare(ctx)
+	defer e.endLater()
+	err := e.prepare(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -446,7 +451,7 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	if err := e.run.SaveManifest(); err != nil {
 		return "", err
 	}
-	lanes := e.lanes(img)
+	lanes := e.lanes()
 	err = e.loop(ctx, lanes)
 	e.events(Event{Kind: Ending, Message: "stopping what was started"})
 	for _, l := range lanes {
@@ -455,18 +460,17 @@ func (e *execution) work(ctx context.Context) (string, error) {
 	return e.schedule.Why(), err
 }
 
-// runner makes the trials of the plan on a node, where earlier sessions made those before,
-// with the image that prepare gave.
-func (e *execution) runner(img *image.Image, node string, before []rundir.Trial, prints *trial.Fingerprints, afterRound func(int, []rundir.Trial)) *trial.Runner {
+// runner makes the trials of the plan on a node, where earlier sessions made those before.
+func (e *execution) runner(node string, before []rundir.Trial, prints *trial.Fingerprints, afterRound func(int, []rundir.Trial)) *trial.Runner {
 	return trial.NewRunner(trial.Config{
 		Instances: instances.Config{
-			Owner: e.owner, Image: img, Images: e.images, Session: len(e.run.Manifest.Sessions), Plan: e.Plan.On(node),
+			Owner: e.owner, Images: e.images, Session: len(e.run.Manifest.Sessions), Plan: e.Plan.On(node),
 			Environments: e.prepared, Host: e.host, OnHosts: e.slots, Node: node, Beside: e.beside,
 			Console: func(name string) (io.WriteCloser, error) { return e.run.Console(name) },
 			Secrets: e.secrets,
 		},
 		Keep: e.run.Keep, KeepReadings: e.run.KeepReadings, Watch: e.Watch,
-		Fingerprints: prints, AfterRound: afterRound, Elsewhere: e.elsewhere,
+		Unable: e.unable, Fingerprints: prints, AfterRound: afterRound, Elsewhere: e.elsewhere,
 		Before: before,
 	})
 }

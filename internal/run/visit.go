@@ -21,10 +21,10 @@ func Visit(ctx context.Context, o Options, look func(context.Context, *image.Ima
 		for _, remark := range foreign(e.Plan, []string{baseline}) {
 			e.events(Event{Kind: Noted, Message: remark})
 		}
-		img, err := e.prepare(ctx)
-		if err != nil {
+		if err := e.prepareAll(ctx); err != nil {
 			return err
 		}
+		img := e.images[""]
 		e.say("%s: starting the image once", baseline)
 		i, network, err := e.startVisited(ctx, img)
 		if err == nil {

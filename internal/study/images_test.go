@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"tare/internal/workload"
@@ -22,5 +23,27 @@ func TestAPlanWithoutShapesGetsThem(t *testing.T) {
 	}
 	if here, host := p.ImageNames(false), p.ImageNames(true); len(here) != 1 || here[0] != "" || len(host) != 1 || host[0] != workload.OwnImage {
 		t.Errorf("instances in %q, roles on the host in %q", here, host)
+	}
+}
+
+func TestAWorkloadRunsInAnImageOfItsOwn(t *testing.T) {
+	plan, err := resolveText(t, `
+study: two images
+environments: {native: {}, docker: {}}
+workloads:
+  - {use: startup, image: "tare:agent"}
+  - use: redis
+`, Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plan.ImageNames(false); !slices.Equal(got, []string{"", "tare:agent"}) {
+		t.Errorf("images %q", got)
+	}
+	if own, other := plan.Workloads[0].Levels[0].Shape, plan.Workloads[1].Levels[0].Shape; !plan.AtOnce(own) || plan.AtOnce(other) || own.Key() == other.Key() {
+		t.Errorf("the start runs in %q, redis in %q", own.Key(), other.Key())
+	}
+	if users := plan.UsersOf("tare:agent"); users != "startup" {
+		t.Errorf("users %q", users)
 	}
 }

@@ -134,6 +134,9 @@ type Workload struct {
 	Levels []Level       `json:"levels"` // at least one
 	// Neighbour is what the neighbours run; nil where no level has any.
 	Neighbour *workload.Pack `json:"neighbour,omitempty"`
+	// Image is the reference of what its instances run, in place of the plan's image; "" for
+	// that.
+	Image string `json:"image,omitempty"`
 	// Application is the one whose services are the pack's servers; nil for none.
 	Application *Application `json:"application,omitempty"`
 	Fresh       string       `json:"fresh"` // trial, block or run; unknown: imported

@@ -12,9 +12,11 @@ import (
 // it, and in each copy an instance for what runs together and those of the roles
 // with instances of their own.
 type Shape struct {
-	Copies   int         `json:"copies"`
-	Together bool        `json:"together,omitempty"`
-	Roles    []RoleShape `json:"roles,omitempty"`
+	Copies   int  `json:"copies"`
+	Together bool `json:"together,omitempty"`
+	// Image of what runs together, as RoleShape has it.
+	Image string      `json:"image,omitempty"`
+	Roles []RoleShape `json:"roles,omitempty"`
 	// Neighbours is the shape of what disturbs the copies; nil for nothing.
 	Neighbours *Shape `json:"neighbours,omitempty"`
 	// Starting is how many instances at most start at the same time; 0 is all.
@@ -64,6 +66,10 @@ func (w Workload) shape(l Level) (Shape, error) {
 	s, err := shapeOf(w.Pack, l.Parameters, max(l.Instances, 1))
 	if err != nil {
 		return s, err
+	}
+	s.Image = w.Image
+	for i := range s.Roles {
+		s.Roles[i].Image = w.RoleImage(s.Roles[i].Name)
 	}
 	s.Starting = l.Starting
 	listens := w.Pack.UsesAddress()
@@ -120,7 +126,11 @@ func shapeOf(p workload.Pack, parameters map[string]string, copies int) (Shape, 
 func (s Shape) Key() string {
 	var parts []string
 	if s.Together {
-		parts = append(parts, "one")
+		part := "one"
+		if s.Image != "" {
+			part += " in " + s.Image
+		}
+		parts = append(parts, part)
 	}
 	for _, r := range s.Roles {
 		part := fmt.Sprintf("%s:%d:%t", r.Name, r.Count, r.OnHost)

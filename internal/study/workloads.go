@@ -59,6 +59,11 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 		}
 		w.Levels = resolveLevels(pairs, pack)
 		resolveSamples(pairs, pack, w.Levels)
+		if at := pairs.at("image"); at.Exists() && !pack.Has("image") {
+			if at.Decode(&w.Image); w.Image == "" {
+				at.Problemf("image: needs the reference of an image, such as debian:12; without the key the workload runs in that of the study")
+			}
+		}
 		if at := pairs.at("pause"); at.Exists() && !pack.Has("pause") {
 			if at.Decode(&w.Pause); w.Pause < 0 || w.Pause > longestPause {
 				at.Problemf("pause: needs a time from 0s to %v, such as 60s", longestPause)
@@ -88,7 +93,9 @@ func resolveWorkloads(root strictyaml.Node, s, scaled section, file *File, fresh
 				workloads = append(workloads, *loaded)
 			}
 		}
-		recipes = append(recipes, pack.Image)
+		if w.Image == "" {
+			recipes = append(recipes, pack.Image)
+		}
 		if w.Neighbour != nil {
 			recipes = append(recipes, w.Neighbour.Image)
 		}

@@ -34,7 +34,7 @@ var Reserved = []string{"use", "as", "server", "env", "arguments", "fresh", "pla
 
 // SoftReserved are keys of studies that packs may have as parameters, since packs are older
 // than the keys: where a pack has one, it is the parameter.
-var SoftReserved = []string{"pause", "total"}
+var SoftReserved = []string{"pause", "total", "image"}
 
 // runtime are the names of InstanceVars, which parameters cannot have.
 var runtime = []string{"address", "addresses", "index"}

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// ofPrograms is no call, but what a program does between calls: the study first has it
+// ofPrograms is no call, but what a program does between calls: the study quick has it
 // beside the kind compute.
 var ofPrograms = []Kind{{"copy-1m", copyMemory}}
 

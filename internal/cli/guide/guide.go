@@ -32,15 +32,18 @@ import (
 
 // Guide is what there is, and what to do next.
 type Guide struct {
-	Works   []string `json:"works"`            // environments, with the label of their results
-	Caveats []string `json:"caveats"`          // of them, those that work with a caveat
-	Adds    []Add    `json:"adds"`             // what one command would add
-	Others  []string `json:"others"`           // kinds that need more than one command
-	Unknown []string `json:"unknown"`          // kinds whose checks took too long
-	Blocked []string `json:"blocked"`          // what keeps tare from measuring
-	Images  string   `json:"images,omitempty"` // why none can be built
-	Runs    int      `json:"runs"`             // of the home
-	Newest  *Run     `json:"newest,omitempty"` // of them
+	Works   []string `json:"works"`   // environments, with the label of their results
+	Caveats []string `json:"caveats"` // of them, those that work with a caveat
+	Adds    []Add    `json:"adds"`    // what one command would add
+	Others  []string `json:"others"`  // kinds that need more than one command
+	Unknown []string `json:"unknown"` // kinds whose checks took too long
+	Blocked []string `json:"blocked"` // what keeps tare from measuring
+	// Alone is the only environment that works, where there is one: it can be measured, and
+	// compared with nothing.
+	Alone  string `json:"alone,omitempty"`
+	Images string `json:"images,omitempty"` // why none can be built
+	Runs   int    `json:"runs"`             // of the home
+	Newest *Run   `json:"newest,omitempty"` // of them
 	// Elsewhere says where runs are that this user does not see; "" for nowhere.
 	Elsewhere string `json:"elsewhere,omitempty"`
 	Next      []Step `json:"next"` // commands to try
@@ -271,12 +274,13 @@ const underWay = "under way"
 const two = 2
 
 func (m machine) blocked(g *Guide) {
-	if len(g.Works) < two && len(m.unchecked) == 0 {
-		text := "no environment works here"
-		if len(g.Works) == 1 {
-			text = "only " + g.Works[0] + " works here, so there is nothing to compare"
+	if len(m.unchecked) == 0 {
+		switch len(g.Works) {
+		case 0:
+			g.Blocked = append(g.Blocked, "no environment works here")
+		case 1:
+			g.Alone, _, _ = strings.Cut(g.Works[0], " ")
 		}
-		g.Blocked = append(g.Blocked, text)
 	}
 	if m.images != nil && m.made == 0 {
 		g.Images = visible.Line(m.images.Error())
@@ -333,49 +337,54 @@ func (m machine) next(g *Guide) {
 	switch {
 	case len(g.Blocked) > 0 || m.underWay: // another would wait for it
 		return
+	case g.Alone != "":
+		add("tare bench --env "+g.Alone+" "+command, "measure one command there")
+		add("tare doctor", "what other environments need, and the fix")
+		return
 	case len(g.Works) < two: // others may work
 		add("tare doctor", "what works here; it waits for all checks")
 		return
 	case g.Images != "":
-		m.imageless(g)
+		if m.baselineWorks() {
+			add("tare run "+first, "a small study: what needs no image of it")
+		}
 		add("tare try IMAGE", "measure an image that is made")
 		return
 	}
-	if m.made == 0 {
-		m.imageless(g)
+	study := func() { add("tare run "+first, "a small study with a report"+m.duration()) }
+	if m.made == 0 && m.baselineWorks() {
+		study()
 	}
-	const command = "-- gzip -k -c /bin/bash"
-	if m.baseline != "" && !slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == m.baseline && e.State != environment.Missing }) {
+	if m.baseline != "" && !m.baselineWorks() {
 		kinds := lists.Map(g.Works, func(name string) string { kind, _, _ := strings.Cut(name, " "); return kind })
 		add("tare bench --env "+strings.Join(kinds, ",")+" "+command, "measure one command in each environment")
 		return
 	}
 	add("tare bench "+command, "measure one command in each environment")
-	add("tare run "+first, "a small study with a report"+m.duration())
+	if m.made > 0 {
+		study()
+	}
 	if g.Newest == nil {
 		add("tare try IMAGE", "measure a service of yours, from its image")
 	}
 }
 
-// imageless adds the study that needs no image where no run is there yet: it has figures
-// before any image is made.
-func (m machine) imageless(g *Guide) {
-	able := func(kind string) bool {
-		return slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == kind && e.State != environment.Missing })
-	}
-	if g.Newest == nil && able("native") && (able("bubblewrap") || able("gvisor") || able("docker")) {
-		g.Next = append(g.Next, Step{"tare run first", "the first figures, in a minute: nothing is built"})
-	}
+// command to measure, for an example.
+const command = "-- gzip -k -c /bin/bash"
+
+// baselineWorks says whether the first study has something to compare with.
+func (m machine) baselineWorks() bool {
+	return slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == m.baseline && e.State != environment.Missing })
 }
 
-// duration of the first study, and what comes before it.
+// duration of the first study, and what is made meanwhile.
 func (m machine) duration() string {
 	text := ""
 	if m.budget > 0 {
 		text = ", in at most " + strings.TrimSuffix(m.budget.String(), "0s")
 	}
 	if m.made == 0 {
-		text += ", once its image is built"
+		text += "; its image is built meanwhile"
 	}
 	return text
 }

@@ -56,6 +56,9 @@ func (g Guide) Text(w io.Writer, width int) {
 			fmt.Fprintln(w, "  "+strings.Repeat("  ", min(i, 1))+line)
 		}
 	}
+	if g.Alone != "" {
+		say("With %s alone, programs can be measured and not compared.", g.Alone)
+	}
 	if g.Images != "" {
 		say("No image can be built, as those of built-in studies are: %s", g.Images)
 	}

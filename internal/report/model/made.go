@@ -38,9 +38,11 @@ func (v *Report) Made() []Fact {
 		{"started", m.Created.UTC().Format(time.RFC3339), false},
 		{"machine", fmt.Sprintf("%s, %s, %s of memory", m.Machine.CPU, quantity.Counted(m.Machine.Cores, "core", "cores"), Figure(float64(m.Machine.Memory), "B")), false},
 		{"system", system(v), false},
-		{ofAll, strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true},
-		{"limits", Limits(v.Plan.Limits), false},
 	}
+	if v.Plan.Needs("") || len(m.Images) == 0 {
+		facts = append(facts, Fact{ofAll, strings.TrimSpace(m.Image.Name + " " + m.Image.Digest), true})
+	}
+	facts = append(facts, Fact{"limits", Limits(v.Plan.Limits), false})
 	for _, name := range slices.Sorted(maps.Keys(m.Images)) {
 		facts = append(facts, Fact{"image of " + v.Plan.UsersOf(name), m.Images[name].Name + " " + m.Images[name].Digest, true})
 	}

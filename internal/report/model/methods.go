@@ -100,7 +100,7 @@ func (s *statements) Nodes() string { return s.onNodes() }
 // ServicesOnly reports whether the image of the run is that of roles on the host, since
 // services have their own.
 func (v *Report) ServicesOnly() bool {
-	return len(v.Plan.Images) > 0 && !slices.Contains(v.Plan.ImageNames(false), "")
+	return v.Plan.Needs("") && !slices.Contains(v.Plan.ImageNames(false), "")
 }
 
 // Emulated is the caution for a guest under software emulation.

@@ -39,6 +39,9 @@ func (s *Schedule) layout(at stage) []Slot {
 
 	groups := s.groups(live)
 	shuffle(draw, groups)
+	if at.block == 1 { // images of others may be made meanwhile
+		slices.SortStableFunc(groups, func(a, b []cell) int { return after(!atOnce(a), !atOnce(b)) })
+	}
 	slices.SortStableFunc(groups, func(a, b []cell) int { return after(searched(a), searched(b)) })
 	var slots []Slot
 	add := func(c cell, environment string) {
@@ -125,6 +128,11 @@ func cellOrder(draw order, cells []cell) []cell {
 // searched says whether the rates of all cells follow from searches of other cells.
 func searched(cells []cell) bool {
 	return !slices.ContainsFunc(cells, func(c cell) bool { return !c.loaded })
+}
+
+// atOnce says whether no cell needs an image that has to be made.
+func atOnce(cells []cell) bool {
+	return !slices.ContainsFunc(cells, func(c cell) bool { return !c.atOnce })
 }
 
 // after puts what is last after what is not.

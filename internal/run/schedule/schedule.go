@@ -108,6 +108,7 @@ type cell struct {
 	startup bool
 	probes  bool // the rounds are probes of a search, whose number is fixed
 	loaded  bool // the rate follows from a search, which comes before
+	atOnce  bool // its image is there before others are made
 	rounds  int  // of samples, at most; 0: one sample in a trial of its own
 	// shape is equal for cells that can use the same instances: they follow each
 	// other, so that no instance is started twice.
@@ -150,7 +151,7 @@ func New(plan *study.Plan, usable []string) (*Schedule, error) {
 	for _, w := range plan.Workloads {
 		for _, l := range w.Levels {
 			at := subject.Place{Workload: w.Name, Level: l.Name}
-			s.cells = append(s.cells, cell{at, w.Fresh, w.Pack.FromStart(), w.Find != nil, l.Load != nil, plan.Rounds(w, l), l.Shape.Key()})
+			s.cells = append(s.cells, cell{at, w.Fresh, w.Pack.FromStart(), w.Find != nil, l.Load != nil, plan.AtOnce(l.Shape), plan.Rounds(w, l), l.Shape.Key()})
 			for turn, group := range plan.Groups(w, l, s.environments) {
 				for _, name := range group {
 					s.turn[at.In(name)] = turn

@@ -5,10 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"tare/internal/image"
+	"tare/internal/image/origin"
 	"tare/internal/rundir"
 	"tare/internal/study"
 	"tare/internal/workload"
@@ -183,5 +186,34 @@ func TestOrdersFollowFromTheSeed(t *testing.T) {
 				t.Errorf("got\n%s", got)
 			}
 		})
+	}
+}
+
+func TestWhatNeedsNoImageIsFirstInTheFirstBlock(t *testing.T) {
+	p := planOf(study.Blocks{Min: 6, Max: 6, Fixed: true}, []string{"native", "docker"}, "first:block", "built:block", "second:block", "too:block")
+	p = alternating(p)
+	p.Images = map[string]image.Source{"own": {Reference: origin.Own}}
+	for i := range p.Workloads {
+		p.Workloads[i].Levels[0].Shape = study.Shape{Copies: 1, Together: true}
+		if p.Workloads[i].Name == "first" || p.Workloads[i].Name == "second" {
+			p.Workloads[i].Levels[0].Shape.Image = "own"
+		}
+	}
+	orders := map[string]bool{}
+	for seed := range uint64(20) {
+		p.Seed = seed
+		slots := schedule(t, p).layout(stage{-1, 1})
+		var names []string
+		for _, s := range slots {
+			names = append(names, s.Workload)
+		}
+		names = slices.Compact(names)
+		if slices.Contains(names[:2], "built") || slices.Contains(names[:2], "too") {
+			t.Errorf("seed %d: %v", seed, names)
+		}
+		orders[strings.Join(names, " ")] = true
+	}
+	if len(orders) < 3 {
+		t.Errorf("the order is not random among them: %v", orders)
 	}
 }

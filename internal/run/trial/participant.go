@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/base/crash"
+	"tare/internal/image"
 	"tare/internal/run/schedule"
 	"tare/internal/run/trial/instances"
 	"tare/internal/run/trial/lifecycle"
@@ -92,7 +94,11 @@ func (r *Runner) participant(slot schedule.Slot) (*participant, error) {
 	}
 	p.record = r.record(p.trial, p.alternates(), "")
 	if limit := w.Pack.KnownLimits[e.Kind]; limit != "" {
-		p.skip(limit)
+		p.skip("known limit: " + limit)
+	} else if r.Unable != nil {
+		if why := r.Unable(slot); why != "" {
+			p.skip(why)
+		}
 	}
 	return p, nil
 }
@@ -109,7 +115,7 @@ func (p *participant) fromStart() bool { return p.pack().Startup || p.pack().Col
 
 func (p *participant) skip(reason string) {
 	p.skipped = true
-	p.trial.Status, p.trial.Reason, p.trial.Ended = rundir.Skipped, "known limit: "+reason, time.Now().UTC()
+	p.trial.Status, p.trial.Reason, p.trial.Ended = rundir.Skipped, reason, time.Now().UTC()
 }
 
 // takesPart says whether the participant still gives samples.
@@ -143,7 +149,7 @@ func (p *participant) start(ctx context.Context) {
 func (p *participant) get(ctx context.Context, r instances.Request) {
 	p.external(func() { p.group, p.err = p.run.pool.Get(ctx, r) })
 	if limit := (*instances.Unsupported)(nil); errors.As(p.err, &limit) {
-		p.skip(limit.Reason)
+		p.skip("known limit: " + limit.Reason)
 	}
 }
 
@@ -212,10 +218,11 @@ func (p *participant) describe() (first bool) {
 // lifecycle of the workload in the instances.
 func (p *participant) lifecycle(record *lifecycle.Record) lifecycle.Config {
 	r, w := p.run, p.spec.workload
+	of := func(name string) *image.Image { return r.Instances.ImageOf(cmp.Or(name, w.Image)) }
 	c := lifecycle.Config{
 		Name: w.Name, Copies: p.group.Copies, Network: p.group.Network, Pin: r.plan.Pin, Divide: r.plan.Divides(*w), Record: record,
 		Load: lifecycle.Load{
-			Pack: w.ProbePack().Of(r.Instances.ImageOf), Parameters: p.spec.level.Parameters, Sample: p.spec.sample, Known: r.amounts[p.spec.key],
+			Pack: w.ProbePack().Of(of), Parameters: p.spec.level.Parameters, Sample: p.spec.sample, Known: r.amounts[p.spec.key],
 		},
 	}
 	if len(p.group.Neighbours) > 0 {

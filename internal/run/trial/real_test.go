@@ -12,6 +12,7 @@ import (
 	_ "tare/internal/environment/docker"
 	_ "tare/internal/environment/native"
 	_ "tare/internal/environment/oci"
+	"tare/internal/image"
 	"tare/internal/run/schedule"
 	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
@@ -37,7 +38,7 @@ func realRunner(t *testing.T, packName string, parameters map[string]string, wai
 	}
 	var batch schedule.Batch
 	c := instances.Config{
-		Plan: plan, Image: testenv.Image(t), Owner: testenv.Owner(t, t.TempDir()), Environments: map[string]environment.Environment{},
+		Plan: plan, Images: map[string]*image.Image{"": testenv.Image(t)}, Owner: testenv.Owner(t, t.TempDir()), Environments: map[string]environment.Environment{},
 	}
 	for n, kind := range kinds {
 		registration, _ := environment.Lookup(kind)
@@ -45,7 +46,7 @@ func realRunner(t *testing.T, packName string, parameters map[string]string, wai
 		testenv.NeedsKind(t, kind, options)
 		e, err := registration.New(options)
 		if err == nil {
-			err = e.Prepare(t.Context(), c.Image, func(line string) { t.Log(line) })
+			err = e.Prepare(t.Context(), c.ImageOf(""), func(line string) { t.Log(line) })
 		}
 		if err != nil {
 			t.Fatal(err)

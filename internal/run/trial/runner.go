@@ -36,6 +36,9 @@ type Config struct {
 	KeepReadings func(t rundir.Trial, all []rundir.InstanceSeries) (*rundir.ReadingsFile, error)
 	// Fingerprints takes one of each environment and workload on each node; nil takes none.
 	Fingerprints *Fingerprints
+	// Unable says why the instances of a trial cannot be started, before anything is tried;
+	// "" where they can. nil: all can.
+	Unable func(schedule.Slot) string
 	// Elsewhere says that the instances are on another machine: how fast that is and what
 	// else it does is not known here.
 	Elsewhere bool

@@ -55,7 +55,7 @@ func newRunner(t *testing.T, pack workload.Pack, levels ...study.Level) (*Runner
 		t.Fatal(err)
 	}
 	r := NewRunner(Config{Instances: instances.Config{
-		Plan: plan, Image: &image.Image{}, Environments: map[string]environment.Environment{"a": a, "b": a},
+		Plan: plan, Images: map[string]*image.Image{"": {}}, Environments: map[string]environment.Environment{"a": a, "b": a},
 	}})
 	r.sync = func() {} // of the whole machine
 	t.Cleanup(func() {

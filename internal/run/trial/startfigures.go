@@ -56,9 +56,10 @@ func (p *participant) startFigures(ctx context.Context) (*start, error) {
 
 // runJobs runs the shortest job in each instance, as a user sees it from outside.
 func (p *participant) runJobs(ctx context.Context, s *start) error {
+	env := p.run.Instances.ImageOf(p.spec.request.Shape.Image).Env
 	for n, roles := range p.group.Copies {
 		began := time.Now()
-		exit, err := roles.Together().Agent().Run(ctx, agent.Command{Argv: []string{"true"}, Env: p.run.Instances.Image.Env, Timeout: time.Minute})
+		exit, err := roles.Together().Agent().Run(ctx, agent.Command{Argv: []string{"true"}, Env: env, Timeout: time.Minute})
 		took := time.Since(began)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, agent.ErrGone):

@@ -121,9 +121,9 @@ The shell completes names of environments and, of a study, what it has:
   native,gvisor
   native,vm
   native,startup	Start and stop of an instance
-  native,sysbench-cpu	Prime numbers (sysbench cpu)
-  native,sysbench-memory	Memory throughput (sysbench memory)
-  native,syscalls	System-call loop (dd, one byte at a time)
+  native,compute	One operation many times (a system call, arithmetic, a copy)
+  native,copy	One operation many times (a system call, arithmetic, a copy)
+  native,getpid	One operation many times (a system call, arithmetic, a copy)
   native,fio-randread	Small random disk accesses (fio)
   native,fio-randwrite	Small random disk accesses (fio)
   native,redis	Redis under redis-benchmark

@@ -63,7 +63,7 @@ tare explain
   tare: --set: "port" is not PARAMETER=VALUE
   [2]
   $ tare explain nginx --to docker --set prot=80
-  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
+  tare: workload nginx: unknown parameter "prot"; did you mean "port"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, image, access_log, connections, keepalive_requests, keepalive_timeout, page, path, port, requests, seconds, threads, timeout, worker_connections, workers)
   [2]
   $ tare explain nginx --to docker --set port=eighty
   tare: port: "eighty" is not a whole number: 1 to 65535 are allowed
@@ -123,7 +123,7 @@ tare parity
   tare: an argument is missing; usage: tare parity STUDY|RUN [flags]
   [2]
   $ tare parity quik
-  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, first, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
+  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
   [2]
   $ tare parity ./missing.yaml
   tare: study file ./missing.yaml: no such file or directory
@@ -132,10 +132,10 @@ tare parity
   tare: too many arguments; usage: tare parity STUDY|RUN [flags]
   [2]
   $ tare parity quick --only nativ
-  tare: only: unknown environment or workload "nativ"; did you mean "native"? (known: native, docker, gvisor, vm, startup, sysbench-cpu, sysbench-memory, syscalls, fio-randread, fio-randwrite, redis, nginx)
+  tare: only: unknown environment or workload "nativ"; did you mean "native"? (known: native, docker, gvisor, vm, startup, compute, copy, getpid, fio-randread, fio-randwrite, redis, nginx)
   [2]
   $ tare parity quick --workload redsi
-  tare: only: unknown environment or workload "redsi"; did you mean "redis"? (known: native, docker, gvisor, vm, startup, sysbench-cpu, sysbench-memory, syscalls, fio-randread, fio-randwrite, redis, nginx)
+  tare: only: unknown environment or workload "redsi"; did you mean "redis"? (known: native, docker, gvisor, vm, startup, compute, copy, getpid, fio-randread, fio-randwrite, redis, nginx)
   [2]
   $ tare parity quick --scale tiny
   tare: scale: the study has no scales: run it without --scale

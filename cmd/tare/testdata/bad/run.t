@@ -12,7 +12,7 @@ What to run
   tare: argument 1 is empty; usage: tare run STUDY | --resume RUN [flags]
   [2]
   $ tare run quik
-  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, first, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
+  tare: unknown study "quik"; did you mean "quick"? (known: aspernas-nensen-2016, aspernas-nensen-2016-hosts, caiola-2025, cassandra-scaling, density, engines, guests, heino-2025, heino-2025-mysql, heino-2025-nginx, heino-2025-redis, karna-2021, load, microvm-in-vm, mixes, networks, noise, noisy-neighbour, prices, queries, quick, scaling, security); to use a file, give its path, such as ./quik.yaml
   [2]
   $ tare run ./missing.yaml
   tare: study file ./missing.yaml: no such file or directory
@@ -105,7 +105,7 @@ Flags
   tare: scale: unknown scale "smal"; did you mean "small"? (known: small)
   [2]
   $ tare run quick --only nativ
-  tare: only: unknown environment or workload "nativ"; did you mean "native"? (known: native, docker, gvisor, vm, startup, sysbench-cpu, sysbench-memory, syscalls, fio-randread, fio-randwrite, redis, nginx)
+  tare: only: unknown environment or workload "nativ"; did you mean "native"? (known: native, docker, gvisor, vm, startup, compute, copy, getpid, fio-randread, fio-randwrite, redis, nginx)
   [2]
   $ tare run quick --only ""
   tare: --only is empty: give it a value, or leave it out
@@ -114,7 +114,7 @@ Flags
   tare: --only is empty: give it a value, or leave it out
   [2]
   $ tare run quick --only noisy
-  tare: only: unknown environment or workload "noisy"; known: native, docker, gvisor, vm, startup, sysbench-cpu, sysbench-memory, syscalls, fio-randread, fio-randwrite, redis, nginx
+  tare: only: unknown environment or workload "noisy"; known: native, docker, gvisor, vm, startup, compute, copy, getpid, fio-randread, fio-randwrite, redis, nginx
   [2]
   $ tare run quick --seed -1
   tare: --seed -1: must be a whole number that is not negative (`tare run --help` lists the flags)

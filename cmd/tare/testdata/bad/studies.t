@@ -321,7 +321,7 @@ Workloads
   [2]
   $ sed 's/clients:/client:/' good.yaml >bad.yaml
   $ tare run bad.yaml
-  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, clients, pipeline, port, requests, seconds, size, tests, warmup)
+  tare: bad.yaml:9:5: workload redis: unknown parameter "client"; did you mean "clients"? (known: use, as, server, env, arguments, fresh, place, instances, starting, neighbours, neighbour, sample, find, objective, load, pause, total, image, clients, pipeline, port, requests, seconds, size, tests, warmup)
   [2]
   $ sed 's/\[1, 10\]/[]/' good.yaml >bad.yaml
   $ tare run bad.yaml

@@ -21,8 +21,8 @@ import (
 // Config is what instances are started from.
 type Config struct {
 	Owner *cleanup.Owner
-	Image *image.Image
-	// Images are those of roles that do not run in Image, by their names in the plan.
+	// Images by their names in the plan; "" is that of all without one of their own. Those
+	// that a trial needs are there before it begins.
 	Images map[string]*image.Image
 	// Session counts the processes that worked on the run, so that no two
 	// instances of a run share a name.
@@ -51,7 +51,7 @@ func (c *Config) ImageOf(name string) *image.Image {
 	if own := c.Images[name]; own != nil {
 		return own
 	}
-	return c.Image
+	return c.Images[""]
 }
 
 // Request asks for the instances of one trial.

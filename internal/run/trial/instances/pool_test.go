@@ -25,7 +25,7 @@ func newPool(t *testing.T, c Config) (*Pool, *fakeenv.Log, *fakeenv.Environment)
 	t.Helper()
 	log := &fakeenv.Log{}
 	a := &fakeenv.Environment{Log: log, Networks: true}
-	c.Image = &image.Image{}
+	c.Images = map[string]*image.Image{"": {}}
 	c.Plan = &study.Plan{Environments: []study.Environment{{Name: "a"}, {Name: "b"}}}
 	c.Environments = map[string]environment.Environment{"a": a, "b": &fakeenv.Environment{Log: log}}
 	p := NewPool(c)

@@ -79,7 +79,7 @@ func (p *Pool) start(ctx context.Context, r Request) (_ *Group, err error) {
 func (p *Pool) assign(g *Group, r Request, s study.Shape) Roles {
 	roles := Roles{apart: map[string][]*Instance{}}
 	if s.Together {
-		roles.together = &Instance{Name: p.name(r.Block, r.Environment), Index: 1, image: p.Image}
+		roles.together = &Instance{Name: p.name(r.Block, r.Environment), Index: 1, image: p.ImageOf(s.Image)}
 		g.instances = append(g.instances, roles.together)
 	}
 	for _, role := range s.Roles {

@@ -47,7 +47,7 @@ func newBench(t *testing.T, script func(instance, command string) fakeenv.Result
 		plan.Environments = append(plan.Environments, study.Environment{Name: name})
 		started[name] = &fakeenv.Environment{Log: b.log, Script: script}
 	}
-	b.pool = instances.NewPool(instances.Config{Plan: plan, Environments: started, Image: &image.Image{}})
+	b.pool = instances.NewPool(instances.Config{Plan: plan, Environments: started, Images: map[string]*image.Image{"": {}}})
 	t.Cleanup(func() { b.pool.Close() })
 	return b
 }
