@@ -101,6 +101,8 @@ func Look(ctx context.Context, home, images, runs string) Guide {
 		for _, e := range plan.Environments {
 			if e.Name == plan.Baseline {
 				m.baseline = e.Kind
+			} else {
+				m.compared = append(m.compared, e.Kind)
 			}
 		}
 	}
@@ -166,7 +168,8 @@ type machine struct {
 	runs          []*rundir.Run
 	all           int // runs, also those that are not among the newest
 	underWay      bool
-	baseline      string // kind of the first study's
+	baseline      string   // kind of the first study's
+	compared      []string // kinds that it compares with that one
 	budget        time.Duration
 }
 
@@ -337,7 +340,7 @@ func (m machine) next(g *Guide) {
 	switch {
 	case len(g.Blocked) > 0 || m.underWay: // another would wait for it
 		return
-	case g.Alone != "":
+	case g.Alone != "" && (g.Alone == m.baseline || g.Images == ""): // without isolation no image is needed
 		add("tare bench --env "+g.Alone+" "+command, "measure one command there")
 		add("tare doctor", "what other environments need, and the fix")
 		return
@@ -345,23 +348,29 @@ func (m machine) next(g *Guide) {
 		add("tare doctor", "what works here; it waits for all checks")
 		return
 	case g.Images != "":
-		if m.baselineWorks() {
+		if m.works(m.baseline) && m.comparesFirst() {
 			add("tare run "+first, "a small study: what needs no image of it")
+		} else {
+			add(imageless, "the start of a program: nothing is built")
 		}
 		add("tare try IMAGE", "measure an image that is made")
 		return
 	}
 	study := func() { add("tare run "+first, "a small study with a report"+m.duration()) }
-	if m.made == 0 && m.baselineWorks() {
+	switch {
+	case m.made > 0:
+	case m.works(m.baseline) && m.comparesFirst():
 		study()
+	default:
+		add(imageless, "the start of a program: nothing is built")
 	}
-	if m.baseline != "" && !m.baselineWorks() {
+	if m.baseline != "" && !m.works(m.baseline) {
 		kinds := lists.Map(g.Works, func(name string) string { kind, _, _ := strings.Cut(name, " "); return kind })
 		add("tare bench --env "+strings.Join(kinds, ",")+" "+command, "measure one command in each environment")
 		return
 	}
 	add("tare bench "+command, "measure one command in each environment")
-	if m.made > 0 {
+	if m.made > 0 && m.comparesFirst() {
 		study()
 	}
 	if g.Newest == nil {
@@ -372,10 +381,15 @@ func (m machine) next(g *Guide) {
 // command to measure, for an example.
 const command = "-- gzip -k -c /bin/bash"
 
-// baselineWorks says whether the first study has something to compare with.
-func (m machine) baselineWorks() bool {
-	return slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == m.baseline && e.State != environment.Missing })
+// imageless measures where no image is there, with the one that tare has in itself.
+const imageless = "tare bench --image tare:agent -- true"
+
+func (m machine) works(kind string) bool {
+	return slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == kind && e.State != environment.Missing })
 }
+
+// comparesFirst says whether any environment works that the first study compares.
+func (m machine) comparesFirst() bool { return slices.ContainsFunc(m.compared, m.works) }
 
 // duration of the first study, and what is made meanwhile.
 func (m machine) duration() string {

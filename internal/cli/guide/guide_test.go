@@ -48,7 +48,7 @@ var startDocker = environment.Fix{Code: environment.FixStart, Command: "systemct
 func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
 	tcg := doctor.Environment{Kind: "qemu", State: environment.Caveat, Label: "tcg"}
 	here := func(change func(*machine)) machine {
-		m := machine{root: true, baseline: "native", budget: 8 * time.Minute, made: 1,
+		m := machine{root: true, baseline: "native", compared: []string{"docker", "gvisor", "qemu"}, budget: 8 * time.Minute, made: 1,
 			checked: []doctor.Environment{works("docker"), lacks("firecracker", environment.Advice("use a host with working KVM")), works("native"), tcg}}
 		change(&m)
 		return m
@@ -60,6 +60,9 @@ func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
 		}),
 		"killed":    here(func(m *machine) { m.runs, m.all = []*rundir.Run{of("/r", "quick-1", "")}, 1 }),
 		"under-way": here(func(m *machine) { m.runs, m.all, m.underWay = []*rundir.Run{of("/r", "quick-1", "")}, 1, true }),
+		"bubblewrap-alone": here(func(m *machine) {
+			m.made, m.checked = 0, []doctor.Environment{works("bubblewrap"), works("native")}
+		}),
 		"two-runs": here(func(m *machine) {
 			m.runs, m.all = []*rundir.Run{of("/r", "quick-2", "all verdicts are reached after 12 blocks"), of("/r", "quick-1", "done")}, 12
 		}),
