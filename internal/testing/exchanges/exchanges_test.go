@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-func TestAnswersAreComparedWithoutVersionAndOrder(t *testing.T) {
+func TestAnswersAreComparedWithoutOrder(t *testing.T) {
 	const (
-		whole = `{"id":"a","disks":[{"id":"x"},{"id":"y","size":2}],"version":"1.2"}`
-		same  = `{"version":"9.0","disks":[{"id":"y","size":2},{"id":"x"}],"id":"a"}`
-		some  = `{"disks":[{"id":"y","size":2},{"id":"x"}],"version":"9.0"}`
-		other = `{"id":"a","disks":[{"id":"y","size":3},{"id":"x"}],"version":"9.0"}`
+		whole = `{"id":"a","disks":[{"id":"x"},{"id":"y","size":2}]}`
+		same  = `{"disks":[{"id":"y","size":2},{"id":"x"}],"id":"a"}`
+		some  = `{"disks":[{"id":"y","size":2},{"id":"x"}]}`
+		other = `{"id":"a","disks":[{"id":"y","size":3},{"id":"x"}]}`
 	)
 	r := &Recording{Program: "A VMM", Version: "1.2"}
 	for _, c := range []struct {
@@ -30,11 +30,11 @@ func TestAnswersAreComparedWithoutVersionAndOrder(t *testing.T) {
 		{Exchange{Request: "PUT /x", Body: []byte(`{"a": 1}`)}, Exchange{Request: "PUT /x", Body: []byte(`{"a":1}`)}, true},
 		{Exchange{Request: "PUT /x"}, Exchange{Request: "PUT /y"}, false},
 	} {
-		if d := r.difference([]Exchange{c.want}, []Exchange{c.got}, "9.0"); (d == "") != c.same {
+		if d := r.difference([]Exchange{c.want}, []Exchange{c.got}); (d == "") != c.same {
 			t.Errorf("%+v and %+v: %q", c.want, c.got, d)
 		}
 	}
-	if d := r.difference(nil, []Exchange{{Request: "PUT /x"}}, ""); !strings.Contains(d, "PUT /x") {
+	if d := r.difference(nil, []Exchange{{Request: "PUT /x"}}); !strings.Contains(d, "PUT /x") {
 		t.Errorf("a request that was not recorded: %q", d)
 	}
 }
@@ -42,9 +42,9 @@ func TestAnswersAreComparedWithoutVersionAndOrder(t *testing.T) {
 func TestWhatDiffersBetweenRunsIsForgotten(t *testing.T) {
 	const dir = "/home/work/id/guest"
 	for body, want := range map[string]string{
-		`{"pid":4,"net":[{"host_mac":"06:77:b4:f8:13:e7","tap":"port2"}]}`:               `{"net":[{"tap":"port2"}]}`,
-		`{"line":"quiet tare.net=10.213.0.2/24,10.213.0.1 x","mac":"52:54:0a:d5:00:02"}`: `{"line":"quiet tare.net= x","mac":"52:54"}`,
-		`{"url":"file:///home/work/id/guest/saved"}`:                                     `{"url":"file://DIR/saved"}`,
+		`{"pid":4,"version":"54.0.0","net":[{"host_mac":"06:77:b4:f8:13:e7","tap":"port2"}]}`: `{"net":[{"tap":"port2"}]}`,
+		`{"line":"quiet tare.net=10.213.0.2/24,10.213.0.1 x","mac":"52:54:0a:d5:00:02"}`:      `{"line":"quiet tare.net= x","mac":"52:54"}`,
+		`{"url":"file:///home/work/id/guest/saved"}`:                                          `{"url":"file://DIR/saved"}`,
 		"": "",
 	} {
 		if got := string(neutral([]byte(body), dir)); got != want {
