@@ -26,9 +26,13 @@ import (
 )
 
 // Fast is the speed in instructions per second from which KVM is usable. An
-// interpreter was seen at 0.5 to 8 million, a processor that QEMU translates at 70 (on a
+// interpreter was seen at 0.5 to 8 million, a processor that QEMU translates at 11 (on a
 // busy host) to 990; hardware is faster.
 const Fast = 30e6
+
+// near: a slower virtual CPU is no interpreter's if this process is not that many times as
+// fast. The processor is slow then, as an emulated one on a busy host is.
+const near = 4
 
 // Device is KVM's device file.
 const Device = "/dev/kvm"
