@@ -123,7 +123,19 @@ func TestAnImageIsTriedFromItsMetadataAlone(t *testing.T) {
 	if status, rest := again.end(); status != 0 || !strings.Contains(rest, "The image's own server under the load of redis") {
 		t.Errorf("status %d\n%s%s", status, rest, again.errs.String())
 	}
+	profile := h.tare(t, "profile", "tar:"+archive, "--blocks", "1", "--quiet")
+	if status, rest := profile.end(); status != 0 || !strings.Contains(rest, "What one operation (requests) of load asks of the kernel in native.") || !strings.Contains(rest, "writes to TCP sockets") {
+		t.Errorf("status %d\n%s%s", status, rest, profile.errs.String())
+	}
 	h.clean(t)
+}
+
+func TestACommandIsProfiledInOneStep(t *testing.T) {
+	h := aHome(t)
+	p := h.tare(t, "profile", "--blocks", "1", "--quiet", "--", "sh", "-c", "true; /bin/true")
+	if status, rest := p.end(); status != 0 || !strings.Contains(rest, "What one operation (run) of command asks of the kernel in native.") || !strings.Contains(rest, "\nprograms") {
+		t.Errorf("status %d\n%s%s", status, rest, p.errs.String())
+	}
 }
 
 // mariadbEntry does what the entrypoint of the official image does at the first start: it
