@@ -140,7 +140,9 @@ func (l List) predict(p Profile, e Environment) Prediction {
 		made.Items = append(made.Items, s)
 	}
 	slices.SortStableFunc(made.Items, func(a, b Share) int { return cmp.Compare(b.CPU, a.CPU) })
-	made.Changes = changes(items, made.Items, cpu)
+	if p.Operation != wholeRun { // which has no other operations to keep something for
+		made.Changes = changes(items, made.Items, cpu)
+	}
 	made.MoreCPU = l.total(p, e.Name, byCPU)
 	made.MoreTime = l.total(p, e.Name, byTime)
 	made.Load = p.loadThere(made.MoreCPU)

@@ -16,6 +16,9 @@ import (
 	"tare/internal/workload"
 )
 
+// wholeRun is the operation of a job.
+const wholeRun = "run"
+
 // Counted is the name of the environment whose trials are counted.
 const Counted = "counted"
 
@@ -62,7 +65,7 @@ type Measured struct {
 // ProfileOf is the profile of a workload of a run, at its first level. The contrasts of the
 // run say which environments are not comparable with the baseline.
 func ProfileOf(r *rundir.Run, w study.Workload, contrasts []verdict.Contrast) (p Profile, err error) {
-	p = Profile{Format: 1, Machine: r.Manifest.Machine, Run: r.Manifest.Run, Workload: w.Name, Level: w.Levels[0].Name, Operation: cmp.Or(w.Pack.Operations, "run"), Baseline: r.Plan.Baseline}
+	p = Profile{Format: 1, Machine: r.Manifest.Machine, Run: r.Manifest.Run, Workload: w.Name, Level: w.Levels[0].Name, Operation: cmp.Or(w.Pack.Operations, wholeRun), Baseline: r.Plan.Baseline}
 	of := func(environment string) map[int]done {
 		return doneIn(r.Trials, w, environment)
 	}

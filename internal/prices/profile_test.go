@@ -328,7 +328,7 @@ func TestExchangesWithTheHostHavePricesOfTheirOwn(t *testing.T) {
 }
 
 func TestAnOperationOfAJobIsARun(t *testing.T) {
-	r := profiled(6, map[string]float64{"syscall.getuid": 3})
+	r := profiled(6, map[string]float64{"syscall.getuid": 3, "syscall.openat": 2})
 	r.Plan.Workloads[0].Pack.Operations = ""
 	for i := range r.Trials {
 		r.Trials[i].Metrics = nil
@@ -336,6 +336,9 @@ func TestAnOperationOfAJobIsARun(t *testing.T) {
 	p, err := profileOf(r)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if all := priced(map[string]float64{"getpid": 1000, "open": 9000}).Predict(p); len(all[0].Changes) > 0 {
+		t.Errorf("changes: %+v", all[0].Changes)
 	}
 	// 4 ms in user mode and 6 in the kernel.
 	if p.Operation != "run" || math.Abs(p.CPU.Estimate-10e6) > 1 || math.Abs(p.User.Estimate-4e6) > 1 || math.Abs(p.Items[0].Count-3) > 1e-9 {
