@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"tare/internal/image/recipe"
@@ -165,19 +166,50 @@ func TestARecipeIsTheSameBytesInEveryForm(t *testing.T) {
 		if err := os.Mkdir(private, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		again, err := imagetest.Must(Open(private)).Get(ctx, Source{Recipe: &everything}, nil)
+		second := imagetest.Must(Open(private))
+		imagetest.Must(second.Get(ctx, Source{Recipe: &recipe.Recipe{}}, say))
+		// Nor whether it begins with a base.
+		again, err := second.Get(ctx, Source{Recipe: &everything}, say)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if bases := imagetest.Must(filepath.Glob(second.files.Path("bases", "*.tar"))); len(bases) != 1 {
+			t.Errorf("bases: %v", bases)
 		}
 		if again.Digest != img.Digest {
 			t.Errorf("digests %s and %s", img.Digest, again.Digest)
 			t.Log(cmp.Diff(imagetest.Tar(t, img.Tar()), imagetest.Tar(t, again.Tar())))
 		}
+		replacesOldBase(t, second)
 		cached, err := s.Get(ctx, Source{Recipe: &everything}, func(line string) { t.Errorf("the store had it, and yet: %s", line) })
 		if err != nil || cached.Digest != img.Digest {
 			t.Errorf("from the store: %v, %v", cached, err)
 		}
 	})
+}
+
+// replacesOldBase gives the base of a store an old package, which no image then has.
+func replacesOldBase(t *testing.T, s *Store) {
+	t.Helper()
+	base := imagetest.Must(filepath.Glob(s.files.Path("bases", "*.tar")))[0]
+	old := t.TempDir()
+	run(t, "tar", "-x", "-C", old, "-f", base, "./var/lib/dpkg/status")
+	status := filepath.Join(old, "var/lib/dpkg/status")
+	text := regexp.MustCompile(`(?s)(Package: netbase\n.*?\nVersion: )[^\n]*`).ReplaceAllString(store.ReadText(status), "${1}0.1")
+	if err := os.WriteFile(status, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "tar", "--delete", "-f", base, "./var/lib/dpkg/status")
+	run(t, "tar", "-r", "-C", old, "-f", base, "./var/lib/dpkg/status")
+	source := Source{Recipe: &recipe.Recipe{Files: []recipe.File{{Path: "/etc/mine", Content: "1"}}}}
+	img := imagetest.Must(s.Get(t.Context(), source, nil))
+	packages := store.ReadText(filepath.Join(filepath.Dir(img.Tar()), "packages"))
+	if strings.Contains(packages, "netbase 0.1 ") || !strings.Contains(packages, "netbase ") {
+		t.Errorf("the image has the old package: %s", packages)
+	}
+	if store.Exists(base) {
+		t.Error("the old base was kept")
+	}
 }
 
 func TestABuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {

@@ -211,6 +211,7 @@ func (s *Store) eachHalfMade(do func(path string) error) ([]string, error) {
 		"images/*/.making-folder*":   func(key, dir string) string { return key + "-" + store.Short(dir) },
 		"images/*/.making-disk.ext4": func(_, dir string) string { return "disk-" + store.Short(dir) },
 		"fetched/.making-*":          func(key, _ string) string { return "fetch-" + strings.TrimSuffix(key, ".work") },
+		"bases/.making-*":            func(key, _ string) string { return "base-" + key },
 		"kernels/.making-*":          func(string, string) string { return "kernel" },
 		"kernels/.apt-*":             func(key, _ string) string { return "apt-" + key },
 		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },

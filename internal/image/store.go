@@ -14,6 +14,7 @@ import (
 //
 //	images/HEX/         one image: image.json, rootfs.tar, and the forms made so far
 //	recipes/KEY.json    the image that was built from a recipe
+//	bases/KEY.tar       the root file system that recipes of one suite begin with
 //	references/KEY.json the image that a reference resolved to
 //	fetched/KEY.tar     a pinned dependency of a recipe
 //	kernels/NAME/       a kernel, extracted from its packages
@@ -25,7 +26,7 @@ type Store struct{ files store.Directory }
 // Open opens the store in a directory, which it creates if necessary and closes to
 // other users: an image keeps its set-user-ID programs and device nodes.
 func Open(dir string) (*Store, error) {
-	opened, err := store.Open(dir, "images", "recipes", "references", "fetched", "kernels", "guests", "machines")
+	opened, err := store.Open(dir, "images", "recipes", "references", "fetched", "bases", "kernels", "guests", "machines")
 	if err != nil {
 		return nil, err
 	}

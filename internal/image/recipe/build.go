@@ -95,35 +95,10 @@ func (b Build) Make(ctx context.Context, kept store.Directory, work string, prog
 	if err := recipe.fetchAll(ctx, kept, filepath.Join(work, "fetch"), progress); err != nil {
 		return "", err
 	}
-	argv := []string{
-		// New PID and mount namespaces, so that no process outlives the build:
-		// no orphan after kill -9, and no daemon that a command started.
-		"unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--",
-		"mmdebstrap", "--variant=minbase", "--mode=root", "--format=tar",
-		"--skip=cleanup/reproducible,cleanup/apt", // customize.sh does more
-		"--include=" + strings.Join(append([]string{"netbase"}, recipe.Packages...), ","),
-		"--dpkgopt=force-unsafe-io", // a build that is cut off is thrown away
-		// The installation of openjdk needs this directory, and minimal variants
-		// lack it.
-		`--essential-hook=mkdir -p "$1/usr/share/man/man1"`,
-		"--customize-hook=" + filepath.Join(work, "customize.sh"),
-	}
-	for _, o := range options {
-		argv = append(argv, "--aptopt="+o)
-	}
 	raw := filepath.Join(work, "raw.tar")
-	argv = append(argv, recipe.Suite, raw, filepath.Join(work, "sources.list"))
 	progress(fmt.Sprintf("building a root file system of %s %s, packages: %d", distro.ID, recipe.Suite, len(recipe.Packages)))
-	_, err = tool.Call{
-		Argv: argv,
-		Env:  []string{"SOURCE_DATE_EPOCH=" + Epoch, "TMPDIR=" + filepath.Join(work, "tmp"), "TARE_BUILD=" + work},
-		Hear: func(line string) {
-			if step, ok := buildStep(line); ok {
-				progress(step)
-			}
-		},
-	}.Run(ctx)
-	if err != nil {
+	maker := bootstrap{recipe.Suite, sources, options, work, progress}
+	if err := maker.image(ctx, kept, raw); err != nil {
 		return "", diagnoseBuild(err, work, recipe, distro)
 	}
 
@@ -141,8 +116,8 @@ func (b Build) Make(ctx context.Context, kept store.Directory, work string, prog
 	return digest, nil
 }
 
-// layOut writes the recipe's files and commands for customize.sh, one numbered
-// file each.
+// layOut writes the recipe's packages, files and commands for customize.sh, the latter as
+// one numbered file each.
 func layOut(work string, recipe Recipe, sources []string) error {
 	for _, dir := range []string{"tmp", "fetch", "files", "commands"} {
 		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
@@ -151,6 +126,7 @@ func layOut(work string, recipe Recipe, sources []string) error {
 	}
 	files := map[string]string{
 		"sources.list": strings.Join(sources, "\n") + "\n",
+		"packages.txt": strings.Join(recipe.Packages, "\n"),
 		"customize.sh": string(customizeScript),
 	}
 	for i, f := range recipe.Files {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs outside of a new root file system, which is $1, after its packages were
-# installed: puts what the recipe fetches and its files in place, runs its commands inside, and
-# takes away whatever would differ from one build to the next.
+# Runs outside of a new root file system, which is $1: installs the recipe's packages, puts
+# what it fetches and its files in place, runs its commands inside, and takes away whatever
+# would differ from one build to the next.
 set -eu
 root=$1
 build=$TARE_BUILD
@@ -17,6 +17,21 @@ inside() {
 put() { # PATH MODE, content on stdin
 	inside /bin/sh -euc 'mkdir -p "$(dirname "$1")"; rm -f "$1"; cat >"$1"; chmod "$2" "$1"' put "$1" "$2"
 }
+
+# apt works outside, where its keys and certificates are, and dpkg inside, as mmdebstrap
+# has them do.
+apt() {
+	APT_CONFIG=$MMDEBSTRAP_APT_CONFIG apt-get --yes -o Dir::Bin::dpkg=env \
+		-o DPkg::Options::=--unset=TMPDIR -o DPkg::Options::=dpkg -o DPkg::Chroot-Directory="$root" "$@"
+}
+
+if [ -e "$build/base.tar" ] && ! apt --simulate dist-upgrade | grep -q '^0 upgraded, 0 newly installed, 0 to remove'; then
+	: >"$build/stale"
+	exit 1
+fi
+echo "tare: installing packages"
+# shellcheck disable=SC2046 # names of packages have no spaces
+[ ! -s "$build/packages.txt" ] || apt install $(cat "$build/packages.txt")
 
 for fetched in "$build"/fetch/*.tar; do
 	[ -e "$fetched" ] || continue
@@ -75,6 +90,11 @@ rm -f etc/passwd- etc/group- etc/shadow- etc/gshadow- etc/subuid- etc/subgid-
 rm -f var/cache/debconf/*-old var/lib/dpkg/*-old var/cache/ldconfig/aux-cache
 rm -f var/lib/dbus/machine-id etc/ssh/ssh_host_*_key etc/ssh/ssh_host_*_key.pub
 rm -f var/lib/systemd/random-seed root/.bash_history
+# apt writes them in an order that depends on what was installed together.
+if [ -e var/lib/apt/extended_states ]; then
+	perl -00 -ne "s/\n*\$/\n\n/; push @all, \$_; END { print sort @all }" var/lib/apt/extended_states >var/lib/apt/sorted
+	mv var/lib/apt/sorted var/lib/apt/extended_states
+fi
 find var/log -type f -exec truncate -s 0 {} +
 if [ -e etc/machine-id ]; then : >etc/machine-id; fi
 '
