@@ -176,5 +176,5 @@ func change(low, high float64, bounded bool) string {
 	if !bounded {
 		return "no interval"
 	}
-	return fmt.Sprintf("[%s, %s]", verdict.Change(low), verdict.Change(high))
+	return verdict.EndsText(low, high)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,6 +31,13 @@ import (
 // fast, and computes a tenth slower.
 func meaninglessRun(t *testing.T, home, name string) {
 	t.Helper()
+	diskRun(t, home, name, "9p", func(int) float64 { return 2.39 })
+}
+
+// diskRun is a run in which gVisor's disk has files of this kind, and is so many times as fast
+// in a block; and in which it computes a tenth slower.
+func diskRun(t *testing.T, home, name, files string, faster func(block int) float64) {
+	t.Helper()
 	plan := &study.Plan{
 		Format: 1, Study: "a disk", Name: "disk", Baseline: "native",
 		Environments: []study.Environment{{Name: "native", Kind: "native"}, {Name: "gvisor", Kind: "gvisor"}},
@@ -48,8 +56,7 @@ func meaninglessRun(t *testing.T, home, name string) {
 	}
 	for i, e := range plan.Environments {
 		for _, load := range plan.Workloads {
-			files := []string{"ext4", "9p"}[i]
-			facts := map[string]parity.Fact{"path[/data].filesystem": {Value: files, Seen: parity.Inside}}
+			facts := map[string]parity.Fact{"path[/data].filesystem": {Value: []string{"ext4", files}[i], Seen: parity.Inside}}
 			if err := w.KeepFingerprint(parity.Fingerprint{Environment: e.Name, Workload: load.Name, Facts: facts}); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +65,7 @@ func meaninglessRun(t *testing.T, home, name string) {
 	for block := 1; block <= 10; block++ {
 		for i, e := range plan.Environments {
 			for n, load := range plan.Workloads {
-				x := (1000 + float64(block)) * [][]float64{{1, 2.39}, {1, .9}}[n][i]
+				x := (1000 + float64(block)) * [][]float64{{1, faster(block)}, {1, .9}}[n][i]
 				at := began.Add(time.Duration(4*block+2*i+n) * time.Second)
 				trial := rundir.Trial{Block: block, Position: 2*i + n + 1, Environment: e.Name, Workload: load.Name, Status: rundir.OK, Started: at, Ended: at.Add(time.Second), Metrics: map[string]float64{"rate": x}}
 				if err := w.Append(trial); err != nil {
@@ -183,6 +190,27 @@ func TestEveryOutputMarksAMeaninglessComparisonAndGivesItNoVerdict(t *testing.T)
 		}
 		if slices.Contains(both, name) && !strings.Contains(text, "slower") {
 			t.Errorf("%s: the other comparison has no verdict\n%s", name, text)
+		}
+	}
+}
+
+// A change of 8.82 times, whose interval goes beyond ten times, is one text in every output
+// that prints changes.
+func TestEveryOutputHasOneFigureForOneValue(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"disk-1", "disk-2"} {
+		diskRun(t, home, name, "ext4", func(block int) float64 { return 8.82 * math.Exp(.05*(float64(block)-5.5)) })
+	}
+	figure, other := regexp.MustCompile(`(×|\\times\$?)\s?8\.82`), regexp.MustCompile(`[+]\d{3,}(\.\d+)?%|×8\.820`)
+	// Files with numbers alone, tables of another workload; check prints in the form of its bound.
+	numbers := regexp.MustCompile(`json|csv|openmetrics|methods|check|cpu-load|environments|observations|ratios`)
+	for name, text := range outputs(t, home) {
+		text = reporttest.WithoutScript(text)
+		if found := other.FindString(text); found != "" && !numbers.MatchString(name) {
+			t.Errorf("%s has another form of the value: %q", name, found)
+		}
+		if !figure.MatchString(text) && !numbers.MatchString(name) {
+			t.Errorf("%s does not have the value:\n%s", name, text)
 		}
 	}
 }

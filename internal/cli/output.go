@@ -47,14 +47,23 @@ func (a *App) say(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, text)
 }
 
-// ending returns the last lines of a run: why it ended, and the path of its
-// report.
+// ending returns the last lines of a run: why it ended, the path of its report, and how to
+// repeat it.
 func (a *App) ending(r *run.Result) string {
 	why := "ended: " + r.Stopped + "\n"
 	if columns, terminal := term.Width(a.Stdout); terminal {
 		why = term.Prose("ended: "+r.Stopped, columns)
 	}
-	return why + "report: " + filepath.Join(r.Directory, "report.html") + "\n"
+	return why + a.whereabouts(r)
+}
+
+// whereabouts is the path of the report of a run, and how to repeat it.
+func (a *App) whereabouts(r *run.Result) string {
+	text := "report: " + filepath.Join(r.Directory, "report.html") + "\n"
+	if !r.Interrupted {
+		text += "repeat: tare rerun " + run.Name(a.Home, r.Directory) + "\n"
+	}
+	return text
 }
 
 // checkComplete says which results of a run are missing. Those of one that has ended

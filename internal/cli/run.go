@@ -260,7 +260,9 @@ func status(app *App, result *run.Result) error {
 
 func printResult(app *App, r *run.Result) error {
 	var verdicts bytes.Buffer
-	if err := text.Write(&verdicts, r.ReportInput(), terminalOptions(app.Stdout, false)); err != nil {
+	in := r.ReportInput()
+	in.Explained = app.explained(in)
+	if err := text.Write(&verdicts, in, terminalOptions(app.Stdout, false)); err != nil {
 		return err
 	}
 	fmt.Fprintf(app.Stdout, "\n%s\n%s", bytes.TrimRight(verdicts.Bytes(), "\n"), app.ending(r))

@@ -29,6 +29,7 @@ func showRun(app *App, directory string, asJSON, verify, all bool) error {
 	if asJSON {
 		return printJSON(app.Stdout, runDocument(in))
 	}
+	in.Explained = app.explained(in)
 	return showVerdicts(app, in, all)
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -158,7 +157,7 @@ func (f *tryFlags) try(command *cobra.Command, app *App) error {
 	}
 	printGaps(app, result.Run)
 	printGuesses(app, made)
-	fmt.Fprintf(app.Stdout, "\nreport: %s\n", filepath.Join(result.Directory, "report.html"))
+	fmt.Fprintf(app.Stdout, "\n%s", app.whereabouts(result))
 	return status(app, result)
 }
 

@@ -27,10 +27,14 @@ func TestEachFormatBeginsWithTheAnswer(t *testing.T) {
 		text = strings.NewReplacer("−", "-", "&#43;", "+").Replace(marks.ReplaceAllString(text, ""))
 		text = strings.Join(strings.Fields(text), " ")
 		for _, want := range []string{
-			"docker: slower in 11 of 15 comparisons (largest in startup, ready: ×13.9 [×13.4, ×14.4], n=12)",
-			"CPU time for the same load: from +1.6% in syscalls to +4.5% [+2.3%, +5.4%], n=12 in sysbench-memory; +3.5% in redis, clients=50, so 4% more machines where the CPU is the limit",
-			"2 comparisons undecided: in 1 the blocks vary, so that a verdict takes ~178 of them; in 1 the blocks vary too much for any number of them in reach",
-			"next: tare doctor", "machine: ",
+			"redis slower (n=12): get from -4.6% [-6.6%, -1.6%] at clients=10 to -8.5% [-12.6%, -4.2%] at clients=200, ",
+			"+2.8% to +3.5% in redis, and so the number of machines where it is the limit; geomean of 10: +3.0%",
+			"slower (n=12): startup ×13.9 [×13.4, ×14.4], nginx -8.2% [-10.0%, -4.7%], syscalls -7.0% [-7.9%, -6.0%]",
+			"equivalent (n=12): sysbench-cpu +0.4% [-0.1%, +0.8%]",
+			"fio-randwrite (~178 blocks), fio-randread (over 1000 blocks): they vary more from block to block than they differ",
+			"slower in 13 of 13 comparisons (most in startup: ×49.1 [×46.8, ×51.2], n=12); this guest ran under software emulation",
+			"n: blocks, in each of which all environments run; the chance of a verdict of a difference that is not there is at most 5% per metric, at any n.",
+			"next: tare explain redis --study quick --from native --to gvisor --budget 5m", "repeat: tare rerun quick-20261121-014500", "machine: ",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s does not say %q:\n%s", name, want, text)

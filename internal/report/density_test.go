@@ -120,7 +120,7 @@ func TestDensityIsShownInEveryFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"terminal": terminal.String(), "markdown": markdown.String(), "page": html.UnescapeString(page.String())} {
-		for _, want := range []string{"Effect of more neighbours or copies", "Cost of each additional instance", "7.00 MiB", "+100%"} {
+		for _, want := range []string{"Effect of more neighbours or copies", "Cost of each additional instance", "7.00 MiB", "×2.00"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s has no %q", name, want)
 			}

@@ -96,7 +96,7 @@ func TestVerdictsFollowTheDirectionOfTheMetric(t *testing.T) {
 		{"less time", "lower", .9, usual, Faster, "docker is 10.0% faster than native ["},
 		{"more throughput", "higher", 1.1, usual, Faster, "docker is 10.0% faster than native ["},
 		{"less throughput", "higher", .9, usual, Slower, "docker is 10.0% slower than native ["},
-		{"three times the time", "lower", 3, usual, Slower, "docker is slower than native: +200% ["},
+		{"three times the time", "lower", 3, usual, Slower, "docker is slower than native: ×3.00 ["},
 		{"a fifth of the throughput", "higher", .2, usual, Slower, "docker is slower than native: -80.0% ["},
 		{"the same", "lower", 1, usual, Equivalent, "docker is equivalent to native within 2%: "},
 		{"fixed number", "lower", 1.1, study.Blocks{Min: 20, Max: 20, Fixed: true}, Slower, "docker is 10.0% slower than native ["},

@@ -111,7 +111,7 @@ func (w Warning) String() string {
 func (w Warning) carryOver() string {
 	text := fmt.Sprintf("samples of %s that follow one of %s differ from its others by %s", w.Side, w.Other, Change(w.Change.Estimate))
 	if w.Change.Bounded() {
-		text += fmt.Sprintf(" [%s, %s] (95%%)", Change(w.Change.Low), Change(w.Change.High))
+		text += " " + EndsText(w.Change.Low, w.Change.High) + " (95%)"
 	}
 	text += ": what a sample leaves behind is charged to the next one"
 	if w.Idle {
@@ -122,8 +122,8 @@ func (w Warning) carryOver() string {
 
 func (w Warning) lengthBias() string {
 	v := w.Bias.Interval
-	return fmt.Sprintf("the length of the samples biases this by %s [%s, %s] (95%%), more than a quarter of the margin: samples that are %.0f times as long would not",
-		Change(v.Estimate), Change(v.Low), Change(v.High), math.Ceil(math.Abs(v.Estimate)/w.Bias.Limit))
+	return fmt.Sprintf("the length of the samples biases this by %s (95%%), more than a quarter of the margin: samples that are %.0f times as long would not",
+		endsOf(v), math.Ceil(math.Abs(v.Estimate)/w.Bias.Limit))
 }
 
 // mostNamed is how many nodes a warning names.
@@ -157,8 +157,7 @@ func (w Warning) notEachNode() string {
 }
 
 func endsOf(v stats.Interval) string {
-	texts := Changes(v.Estimate, v.Low, v.High)
-	return fmt.Sprintf("%s [%s, %s]", texts[0], texts[1], texts[2])
+	return Change(v.Estimate) + " " + EndsText(v.Low, v.High)
 }
 
 type writtenWarning struct {

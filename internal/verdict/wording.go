@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 
-	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/usage/cost"
@@ -105,7 +103,7 @@ func (c Contrast) look() string {
 // difference names the direction and the size, from twice or half on as tables print it.
 func (c Contrast) difference() string {
 	word, more := string(c.Verdict), c.Estimate > 0
-	if math.Abs(c.Estimate) >= math.Ln2 {
+	if math.Abs(c.Estimate) >= math.Ln2 || math.Exp(max(c.Estimate, c.High)) >= twice {
 		if c.amount() {
 			word = map[bool]string{true: "larger", false: "smaller"}[more]
 		}
@@ -125,8 +123,7 @@ func (c Contrast) difference() string {
 
 // change is the estimate with its interval, as tables print them.
 func (c Contrast) change() string {
-	all := Changes(c.Estimate, c.Low, c.High)
-	return fmt.Sprintf("%s [%s, %s] (%s)", all[0], all[1], all[2], c.percentage())
+	return fmt.Sprintf("%s %s (%s)", Change(c.Estimate), EndsText(c.Low, c.High), c.percentage())
 }
 
 // interval prints both ends with the confidence.
@@ -136,55 +133,4 @@ func (c Contrast) interval(print func(float64) string) string {
 
 func (c Contrast) percentage() string {
 	return strconv.FormatFloat(100*c.Confidence, 'g', 4, 64) + "%"
-}
-
-func percent(x float64) string {
-	digits := 1
-	if math.Abs(x) >= 1 {
-		digits = 0
-	}
-	text := strconv.FormatFloat(100*x, 'f', digits, 64)
-	if text == "-0.0" {
-		text = "0.0"
-	}
-	return text + "%"
-}
-
-// Times prints a log ratio as a factor.
-func Times(d float64) string {
-	ratio := math.Exp(d)
-	digits := min(2, max(0, 2-int(math.Floor(d/math.Ln10))))
-	return strconv.FormatFloat(ratio, 'f', digits, 64)
-}
-
-// Change prints a log ratio as a change of the value: +3.1%, -20.0%, and from
-// ten times on as a factor: ×12.3.
-func Change(d float64) string { return Changes(d)[0] }
-
-// ChangeOf prints a ratio as Change prints its logarithm.
-func ChangeOf(ratio float64) string { return Change(math.Log(ratio)) }
-
-// Changes prints log ratios that belong together, such as an estimate and its interval, in
-// one notation: if one of them is ten times or more, all as factors.
-func Changes(all ...float64) []string {
-	factor := slices.ContainsFunc(all, func(d float64) bool { return d >= math.Ln10 && !math.IsInf(d, 1) })
-	return lists.Map(all, func(d float64) string { return change(d, factor) })
-}
-
-func change(d float64, factor bool) string {
-	switch {
-	case math.IsNaN(d):
-		return "n/a"
-	case math.IsInf(d, -1):
-		return "-∞"
-	case math.IsInf(d, 1):
-		return "+∞"
-	case factor:
-		return "×" + Times(d)
-	}
-	text := percent(math.Expm1(d))
-	if d > 0 && text != "0.0%" {
-		text = "+" + text
-	}
-	return text
 }

@@ -48,12 +48,15 @@ const tickChange = (d) => changeTo(d, 0);
 
 function changeTo(d, places) {
   const ratio = Math.exp(d);
-  if (ratio >= 9.995) return "×" + plain(ratio);
+  if (ratio >= 1.995) return "×" + (places ? times(ratio) : plain(ratio));
   const p = (ratio - 1) * 100;
-  const text = p.toFixed(Math.abs(p) >= 99.95 ? 0 : places);
+  const text = p.toFixed(places);
   if (Number(text) === 0) return places ? "0.0%" : "0%";
   return (p > 0 ? "+" : "") + text.replace("-", "−") + "%";
 }
+
+// Three significant digits, or all of the whole part, as the tables have them.
+const times = (ratio) => (ratio < 999.5 ? ratio.toPrecision(3) : ratio.toFixed(0));
 
 export function plain(v) {
   if (v === 0) return "0";

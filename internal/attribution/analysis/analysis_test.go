@@ -119,8 +119,8 @@ func TestSentencesSayWhetherAPartAddsOrSaves(t *testing.T) {
 		{"higher", .1, "The x part gives 10.5% [10.5, 10.5] more requests per second"},
 		{"lower", .1, "The x part adds 10.5% [10.5, 10.5] to requests per second"},
 		{"lower", -.1, "The x part takes 9.5% [9.5, 9.5] off requests per second"},
-		{"lower", math.Log(3), "The x part adds 200.0% [200.0, 200.0] to requests per second"},
-		{"lower", math.Log(12), "The x part multiplies requests per second by 12.0 [12.0, 12.0]"},
+		{"lower", math.Log(3), "The x part takes requests per second to ×3.00 [×3.00, ×3.00], 100% of the whole"},
+		{"lower", math.Log(12), "The x part takes requests per second to ×12.0 [×12.0, ×12.0], 100% of the whole"},
 	} {
 		p := climbPlan(c.better, "x")
 		a := analysed(t, p, measured(p, 12, 1, 0, map[string]float64{"r1": c.effect}))
@@ -139,7 +139,7 @@ func TestSentencesBeginWithWhatTheStepIsCalled(t *testing.T) {
 	}{
 		{study.Step{Name: "masked paths", Many: true, About: "hidden"}, "higher", -.1, "The masked paths cost 9.5% [9.5, 9.5] of requests per second, 100% of the whole: hidden."},
 		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true, About: "x.a, x.b", Switched: "x.a, x.b"}, "lower", -.1, "A and b, switched together, take 9.5% [9.5, 9.5] off requests per second, 100% of the whole: x.a, x.b; no cause was measured."},
-		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true}, "lower", math.Log(12), "A and b, switched together, multiply requests per second by 12.0 [12.0, 12.0], 100% of the whole."},
+		{study.Step{Name: "a and b", Subject: "A and b, switched together,", Many: true}, "lower", math.Log(12), "A and b, switched together, take requests per second to ×12.0 [×12.0, ×12.0], 100% of the whole."},
 		{study.Step{Name: "bridge", About: "packets pass a bridge (network: host → bridge)", Switched: "network: host → bridge"}, "lower", .1, "The bridge adds 10.5% [10.5, 10.5] to requests per second, 100% of the whole: packets pass a bridge (network: host → bridge)."},
 		{study.Step{Name: "bridge", About: "packets pass a bridge (network: host → bridge)", Switched: "network: host → bridge"}, "lower", -.1, "The bridge takes 9.5% [9.5, 9.5] off requests per second, 100% of the whole: network: host → bridge; no cause was measured."},
 		{study.Step{Name: "bridge", About: "packets pass a bridge", Switched: "network: host → bridge"}, "higher", .1, "The bridge gives 10.5% [10.5, 10.5] more requests per second, 100% of the whole: network: host → bridge; no cause was measured."},

@@ -25,8 +25,8 @@ func (s Share) sentence(a *Attribution, cause string) string {
 	metric := a.Title()
 	var text string
 	switch rises := c.Estimate > 0; {
-	case rises && c.Estimate >= math.Ln10: // as tables print it
-		text = fmt.Sprintf("%s %s by %s [%s, %s]", s.does("multiplies", "multiply"), metric, verdict.Times(c.Estimate), verdict.Times(c.Low), verdict.Times(c.High))
+	case strings.HasPrefix(verdict.Change(max(c.Estimate, c.High)), "×"): // as tables print it
+		text = fmt.Sprintf("%s %s to %s %s", s.does("takes", "take"), metric, verdict.Change(c.Estimate), verdict.EndsText(c.Low, c.High))
 	case rises && a.Better == "higher":
 		text = fmt.Sprintf("%s %s more %s", s.does("gives", "give"), span(c.Estimate, c.Low, c.High), metric)
 	case rises:
@@ -40,7 +40,7 @@ func (s Share) sentence(a *Attribution, cause string) string {
 		text += ", " + Percent(*s.Of) + " of the whole"
 	}
 	if s.Least != nil && s.Most != nil {
-		text += fmt.Sprintf(" (from %s to %s over the orders)", change(*s.Least), change(*s.Most))
+		text += fmt.Sprintf(" (from %s to %s over the orders)", verdict.Change(*s.Least), verdict.Change(*s.Most))
 	}
 	// A subject in the singular is the change itself, and needs no more words.
 	if why := s.told(c.Estimate > 0 == (a.Better == "higher"), cause); why != "" && (s.step.Subject == "" || s.step.Many) {
@@ -88,10 +88,6 @@ func span(estimate, nearer, farther float64) string {
 	}
 	print := func(d float64) string { return strconv.FormatFloat(size(d), 'f', digits, 64) }
 	return fmt.Sprintf("%s%% [%s, %s]", print(estimate), print(nearer), print(farther))
-}
-
-func change(d float64) string {
-	return strconv.FormatFloat(100*math.Expm1(d), 'f', 1, 64) + "%"
 }
 
 // Percent prints a share of the whole, which is below zero for a part that

@@ -157,6 +157,10 @@ func (p *paper) section(s section.Section) {
 			continue
 		}
 		for _, r := range part.Table.Rows {
+			if part.Table.Lines {
+				p.lines(part.Table.Columns, r)
+				continue
+			}
 			line := ""
 			for i, c := range r.Cells {
 				if text := c.Plain(0); text != "" && i > 0 {
@@ -168,6 +172,21 @@ func (p *paper) section(s section.Section) {
 			p.paragraph("", line)
 		}
 	}
+}
+
+// lines are a row whose cells are texts, each with its head.
+func (p *paper) lines(columns []section.Column, r section.Row) {
+	text := ""
+	for i, c := range r.Cells {
+		switch shown := c.Plain(0); {
+		case shown == "":
+		case i == 0:
+			text = shown
+		default:
+			text += ". " + columns[i].Head + ": " + shown
+		}
+	}
+	p.paragraph("", text)
 }
 
 // columns of the verdicts: environment, value, change, interval, verdict, blocks.

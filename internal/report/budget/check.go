@@ -345,7 +345,7 @@ func (r Result) shown(all ...float64) []string {
 	case !strings.HasSuffix(r.bound, "%"):
 		return lists.Map(all, model.Digits)
 	case strings.ContainsAny(r.bound, "+-"):
-		return verdict.Changes(lists.Map(all, math.Log)...)
+		return lists.Map(all, verdict.ChangeOf)
 	}
 	return lists.Map(all, func(v float64) string { return model.Digits(100*v) + "%" })
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tare/internal/report/model"
+	"tare/internal/verdict"
 )
 
 // changes is an axis of log ratios.
@@ -64,10 +65,10 @@ func (a changes) ticks(apart float64) (kept []float64) {
 
 // tickText is a log ratio without needless digits: −10%, ×20.
 func tickText(d float64) string {
-	if ratio := math.Exp(d); ratio >= 10 {
+	if ratio := math.Exp(d); ratio >= 1.995 {
 		return "×" + strconv.FormatFloat(math.Round(ratio*100)/100, 'f', -1, 64)
 	}
-	return minus(strings.Replace(model.Change(d), ".0%", "%", 1))
+	return minus(strings.Replace(verdict.Change(d), ".0%", "%", 1))
 }
 
 // minus puts true minus signs before figures.

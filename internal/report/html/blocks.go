@@ -9,6 +9,7 @@ import (
 	"tare/internal/report/section"
 	"tare/internal/rundir"
 	"tare/internal/subject"
+	"tare/internal/verdict"
 )
 
 // mostBlocks is how many rows a table of blocks has: more than anybody reads one by one.
@@ -81,7 +82,7 @@ func (p *page) blockTable(w model.Workload, l model.Level, m model.Metric) *sect
 			}
 			// A rung of a ladder is compared with the one below it.
 			if d, paired := changes[l.Place(w).In(e.Name)][block]; paired && e.Compared() {
-				cell = append(cell, section.Text{Text: " "}, section.Text{Text: model.Change(d), Style: section.Ends})
+				cell = append(cell, section.Text{Text: " "}, section.Text{Text: verdict.Change(d), Style: section.Ends})
 			}
 			row.Cells = append(row.Cells, cell)
 		}

@@ -61,7 +61,7 @@ func TestTheBlocksHaveTheDifferencesThatTheEstimateIsMadeOf(t *testing.T) {
 	page := htmlOf(t, in)
 	for environment, ratios := range v.BlockRatios(subject.Place{Workload: "nginx"}.Of("requests")) {
 		for _, r := range ratios {
-			if want := `<span class="ends">` + strings.ReplaceAll(typeset(model.Change(r.Log)), "+", "&#43;") + `</span>`; !strings.Contains(page, want) {
+			if want := `<span class="ends">` + strings.ReplaceAll(typeset(verdict.Change(r.Log)), "+", "&#43;") + `</span>`; !strings.Contains(page, want) {
 				t.Errorf("%s, block %d: no %s", environment, r.Block, want)
 			}
 		}

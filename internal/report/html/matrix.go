@@ -45,3 +45,8 @@ func (p *page) Matrix() []matrixRow {
 func (p *page) Swept() bool {
 	return slices.ContainsFunc(p.Workloads, model.Workload.Swept)
 }
+
+// Counted explains the number of blocks beside a figure.
+func (p *page) Counted() string {
+	return "n: blocks with a value on both sides; of ~N: that a verdict is likely to take; at N: after which it was reached"
+}

@@ -1,8 +1,8 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -13,163 +13,16 @@ import (
 	"tare/internal/environment"
 	"tare/internal/rundir"
 	"tare/internal/stats"
-	"tare/internal/study"
-	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 )
 
-// Machines says what the CPU time of operations means for the number of machines, where the
-// CPU is what they run out of; "" where that is not known. Emulation is left out: its cost
-// is not that of a layer in use.
-func (v *Report) Machines(e *Environment) string {
-	if environment.Emulated(e.Facts.Label) {
-		return ""
+// Parts say which part of a layer costs most, where a ladder was run: in this run, or in
+// another one of the same machine.
+func (v *Report) Parts() []string {
+	if own := v.LargestPart(); own != "" {
+		return []string{own}
 	}
-	return v.costs(e, cost.CPU, "CPU time for the same load", func(c *verdict.Contrast) string {
-		switch ratio := math.Exp(c.Estimate); {
-		case c.Verdict == verdict.Equivalent:
-			return "about as many machines where the CPU is the limit"
-		case ratio >= 2:
-			return Digits(ratio) + " times the machines where the CPU is the limit"
-		default:
-			return fmt.Sprintf("%.0f%% %s machines where the CPU is the limit", 100*math.Abs(ratio-1), map[bool]string{true: "more", false: "fewer"}[ratio > 1])
-		}
-	})
-}
-
-// Money says what operations cost by the study's prices; "" without prices.
-func (v *Report) Money(e *Environment) string {
-	if v.Plan.Price == nil || environment.Emulated(e.Facts.Label) {
-		return ""
-	}
-	return v.costs(e, cost.Money, "cost of the same load", func(c *verdict.Contrast) string {
-		return Figure(c.Values.Median, c.Unit) + ", " + Figure(c.Base.Median, c.Unit) + " in " + v.Base.Shown
-	})
-}
-
-// costs says how a cost of operations changes: with its interval where it is decided at one
-// place, with the range over several, which need not mean the same. What it means is said of
-// a service alone: nobody buys machines for a benchmark of system calls.
-func (v *Report) costs(e *Environment, metric, what string, meaning func(*verdict.Contrast) string) string {
-	type at struct {
-		place string
-		*verdict.Contrast
-	}
-	var decided []at
-	for _, r := range v.Rows() {
-		if r.Metric.Name != metric {
-			continue
-		}
-		c := r.Metric.Cell(e.Name).Contrast
-		if c != nil && ConfoundMark(c) == "" && slices.Contains([]verdict.Verdict{verdict.Slower, verdict.Faster, verdict.Equivalent}, c.Verdict) {
-			decided = append(decided, at{r.Title(), c})
-		}
-	}
-	if len(decided) == 0 {
-		return ""
-	}
-	larger := func(a, b at) int { return cmp.Compare(a.Estimate, b.Estimate) }
-	least, most := slices.MinFunc(decided, larger), slices.MaxFunc(decided, larger)
-	text := fmt.Sprintf("%s: %s in %s", what, sized(most.Contrast), most.place)
-	if len(decided) > 1 {
-		text = fmt.Sprintf("%s: from %s in %s to %s in %s", what, EstimateText(least.Contrast), least.place, sized(most.Contrast), most.place)
-	}
-	if services := lists.Filter(decided, func(a at) bool { return v.serves(a.Workload) }); len(services) > 0 {
-		service := slices.MaxFunc(services, larger)
-		if service != most {
-			text += "; " + EstimateText(service.Contrast) + " in " + service.place
-		}
-		text += ", so " + meaning(service.Contrast)
-	}
-	if len(decided) > 1 {
-		text += v.mean(e, metric)
-	}
-	return text
-}
-
-// serves tells whether a workload is a service under load.
-func (v *Report) serves(workload string) bool {
-	return slices.ContainsFunc(v.Plan.Workloads, func(w study.Workload) bool { return w.Name == workload && len(w.Pack.Servers) > 0 })
-}
-
-// mean is the geometric mean of a metric over all places that have it; "" where a comparison
-// means nothing.
-func (v *Report) mean(e *Environment, metric string) string {
-	own := lists.Filter(v.Contrasts, func(c verdict.Contrast) bool { return c.Metric == metric })
-	if slices.ContainsFunc(own, func(c verdict.Contrast) bool { return c.Environment == e.Name && c.Withheld() }) {
-		return ""
-	}
-	means := verdict.Geomeans(own)
-	if i := slices.IndexFunc(means, func(g verdict.Geomean) bool { return g.Environment == e.Name }); i >= 0 {
-		return fmt.Sprintf("; geomean of %d: %s", means[i].Places, Change(means[i].Log))
-	}
-	return ""
-}
-
-// sized is a change with its interval and the number of its blocks.
-func sized(c *verdict.Contrast) string {
-	text := EstimateText(c)
-	if interval := IntervalText(c); interval != "" {
-		text += " " + interval
-	}
-	if c.Unpaired || c.Verdict == verdict.Inconclusive {
-		return text + ", " + BlockCount(c)
-	}
-	return fmt.Sprintf("%s, n=%d", text, c.N)
-}
-
-// undecided are the primary comparisons with an environment that could have a verdict, and
-// have none.
-func (v *Report) undecided(e *Environment) []*verdict.Contrast {
-	var all []*verdict.Contrast
-	for _, r := range v.Primary() {
-		c := r.Metric.Cell(e.Name).Contrast
-		if c != nil && !c.Unpaired && (c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None && !c.Withheld() && c.N > 0 && c.N < stats.LeastBlocks) {
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// Undecided says what has no verdict in an environment, and why; "" if nothing.
-func (v *Report) Undecided(e *Environment) string {
-	all := v.undecided(e)
-	if len(all) == 0 {
-		return ""
-	}
-	few, wide, far := 0, 0, 0
-	least, most := math.MaxInt, 0
-	for _, c := range all {
-		switch {
-		case c.N < stats.LeastBlocks:
-			few++
-		case c.Projection > c.N && c.Projection <= verdict.FarAway:
-			wide++
-			least, most = min(least, c.Projection), max(most, c.Projection)
-		default:
-			far++
-		}
-	}
-	type cause struct {
-		n   int
-		why string
-	}
-	needed := fmt.Sprintf("~%d", least)
-	if most > least {
-		needed += fmt.Sprintf(" to ~%d", most)
-	}
-	causes := lists.Filter([]cause{
-		{few, fmt.Sprintf("too few blocks, of which an interval takes at least %d", stats.LeastBlocks)},
-		{wide, fmt.Sprintf("the blocks vary, so that a verdict takes %s of them", needed)},
-		{far, "the blocks vary too much for any number of them in reach"},
-	}, func(c cause) bool { return c.n > 0 })
-	why := lists.Map(causes, func(c cause) string {
-		if len(causes) == 1 {
-			return c.why
-		}
-		return fmt.Sprintf("in %d %s", c.n, c.why)
-	})
-	return fmt.Sprintf("%s undecided: %s", quantity.Counted(len(all), "comparison", "comparisons"), strings.Join(why, "; "))
+	return lists.Map(v.Explained, func(e Explained) string { return e.Says + " (run " + e.Run + ")" })
 }
 
 // LargestPart is the material part of a ladder that changes a primary metric most; "" where
@@ -194,12 +47,40 @@ func (v *Report) LargestPart() string {
 	return ""
 }
 
-// Health is the state of the machine during the run in one line; "" for an import.
+// noisyFrom is from how much the speed of the machine varies that it counts as noisy, and
+// stolenFrom from which share of a core that a hypervisor takes.
+const noisyFrom, stolenFrom = .1, .01
+
+// Health is the state of the machine during the run in one line, and what it lets one tell
+// apart; "" for an import.
 func (v *Report) Health() string {
 	if v.Manifest.Import != nil {
 		return ""
 	}
+	word := "calm: "
 	var parts []string
+	canaries := map[int]float64{}
+	for _, t := range v.Trials {
+		if t.Pressure != nil && t.Pressure.CanarySeconds != nil && *t.Pressure.CanarySeconds > 0 {
+			canaries[t.Block] = *t.Pressure.CanarySeconds
+		}
+	}
+	if len(canaries) > 1 {
+		speeds := slices.Sorted(maps.Values(canaries))
+		varied := speeds[len(speeds)-1]/speeds[0] - 1
+		if varied >= noisyFrom {
+			word = "noisy: "
+		}
+		parts = append(parts, fmt.Sprintf("its speed varied by %s over %d blocks", Percent(varied), len(canaries)))
+	} else {
+		word = ""
+	}
+	if stolen := lists.Map(v.Stolen, func(s Stolen) float64 { return s.Share }); len(stolen) > 0 && slices.Max(stolen) >= stolenFrom/2 {
+		parts = append(parts, "the hypervisor took up to "+Percent(slices.Max(stolen))+" of a core")
+		if slices.Max(stolen) >= stolenFrom {
+			word = "noisy: "
+		}
+	}
 	for _, f := range v.Manifest.Noise {
 		if f.Reason != "" && f.State != environment.Usable {
 			parts = append(parts, f.Reason)
@@ -208,32 +89,38 @@ func (v *Report) Health() string {
 	if len(parts) == 0 {
 		parts = []string{"no source of noise was found before the run"}
 	}
-	canaries, waited := map[int]float64{}, []float64{}
-	for _, t := range v.Trials {
-		if t.Pressure == nil {
+	return strings.Join(append([]string{word + strings.Join(parts, "; ")}, v.toldApart()...), ". ")
+}
+
+// toldApart says how large a difference is that this run can tell from none: half an
+// interval. Emulation is left out, whose differences are far larger.
+func (v *Report) toldApart() []string {
+	var halves []float64
+	widest, where := 0.0, ""
+	for i := range v.Environments {
+		e := &v.Environments[i]
+		if e.Baseline || e.Rung || environment.Emulated(e.Facts.Label) {
 			continue
 		}
-		if s := t.Pressure.CanarySeconds; s != nil && *s > 0 {
-			canaries[t.Block] = *s
+		for _, c := range comparisons(e, v.Primary()) {
+			if !c.Bounded() || c.Unpaired {
+				continue
+			}
+			half := math.Expm1((c.High - c.Low) / 2)
+			halves = append(halves, half)
+			if half > widest {
+				widest, where = half, c.Title()+" in "+e.Shown
+			}
 		}
-		if t.Pressure.CPU != nil {
-			waited = append(waited, *t.Pressure.CPU)
-		}
 	}
-	if len(canaries) > 1 {
-		least, most := math.Inf(1), 0.0
-		for _, s := range canaries {
-			least, most = min(least, s), max(most, s)
-		}
-		parts = append(parts, fmt.Sprintf("its speed varied by %s over %d blocks", Percent(most/least-1), len(canaries)))
+	if len(halves) == 0 {
+		return nil
 	}
-	if len(waited) > 0 {
-		parts = append(parts, fmt.Sprintf("some task waited for a CPU in %s of the time", Percent(stats.Median(waited))))
+	text := fmt.Sprintf("It tells apart differences from about %s on", Percent(math.Max(stats.Median(halves), .01)))
+	if len(halves) > 1 {
+		text += fmt.Sprintf(" (median of %d comparisons; %s in %s)", len(halves), Percent(widest), where)
 	}
-	if stolen := lists.Map(v.Stolen, func(s Stolen) float64 { return s.Share }); len(stolen) > 0 && slices.Max(stolen) >= .005 {
-		parts = append(parts, "the hypervisor took up to "+Percent(slices.Max(stolen))+" of a core")
-	}
-	return strings.Join(parts, "; ")
+	return []string{text}
 }
 
 // Step is a command, and what it is for.
@@ -244,8 +131,8 @@ type Step struct{ Command, Does string }
 const mostBlocks = 100
 
 // Next is the one command to go on with: it finishes the run, removes what makes its
-// comparisons unfair, decides what is open, or says where a difference comes from. An import
-// has none.
+// comparisons unfair, decides what is open of a service, says where its difference comes
+// from, or decides the rest. An import has none.
 func (v *Report) Next() (Step, bool) {
 	if v.Manifest.Import != nil {
 		return Step{}, false
@@ -258,46 +145,101 @@ func (v *Report) Next() (Step, bool) {
 		}
 		return Step{"tare " + command + " --resume " + commandLine([]string{name}), "the rest of the run; what was measured is kept"}, true
 	}
-	if v.marked() {
-		return Step{"tare parity " + commandLine([]string{name}), "what else differs, and how to remove it"}, true
-	}
 	if len(v.Contrasts) == 0 && len(v.Skipped) > 0 {
 		return Step{"tare", "the one command that adds environments, so that there is something to compare"}, true
 	}
-	open, blocks := 0, 0
-	var slowest *verdict.Contrast
+	var open, services []placed
+	var slowest *placed
 	for i := range v.Environments {
 		e := &v.Environments[i]
 		if e.Baseline || e.Rung {
 			continue
 		}
-		for _, c := range v.undecided(e) {
-			open++
-			switch {
-			case c.N < stats.LeastBlocks:
-				blocks = max(blocks, stats.LeastBlocks)
-			case c.Projection > c.N:
-				blocks = max(blocks, c.Projection)
-			default:
-				blocks = math.MaxInt
+		open = append(open, v.undecided(e)...)
+		if environment.Emulated(e.Facts.Label) {
+			continue // its cost is not that of a layer in use
+		}
+		for _, c := range comparisons(e, v.Primary()) {
+			if c.Confounded() && !c.Withheld() {
+				return Step{"tare parity " + commandLine([]string{name}), "what else differs, and how to remove it"}, true
+			}
+			if c.Verdict == verdict.Slower && !v.explained(c.Contrast) && (slowest == nil || v.rank(c) > v.rank(*slowest)) {
+				slowest = &c
 			}
 		}
-		if c, _ := v.largest(e, string(verdict.Slower)); c != nil && (slowest == nil || costOf(c) > costOf(slowest)) {
-			slowest = c
-		}
 	}
-	if again := v.again(blocks); open > 0 && blocks <= mostBlocks && again != "" {
-		return Step{again, fmt.Sprintf("the blocks that the %s likely take", quantity.Counted(open, "undecided comparison", "undecided comparisons"))}, true
-	}
-	if open > 0 {
-		return Step{"tare doctor", "what disturbs this machine, and its fix: fewer blocks decide on a quiet one"}, true
+	services = lists.Filter(open, func(c placed) bool { return v.serves(c.Row.Workload.Name) })
+	if next, is := v.decide(services); is {
+		return next, true
 	}
 	if slowest != nil && len(v.Plan.Steps) == 0 {
 		if study := v.studyArgument(); study != "" {
-			return Step{"tare explain " + commandLine([]string{slowest.Workload, "--study", study, "--from", v.Plan.Baseline, "--to", slowest.Environment}), "which part of the layer costs that"}, true
+			c := slowest.Contrast
+			return Step{"tare explain " + commandLine([]string{c.Workload, "--study", study, "--from", v.Plan.Baseline, "--to", c.Environment, "--budget", "5m"}), "which part of the layer costs that"}, true
 		}
 	}
+	if next, is := v.decide(open); is {
+		return next, true
+	}
+	if len(open) > 0 {
+		return Step{"tare doctor", "what disturbs this machine, and its fix: fewer blocks decide on a quiet one"}, true
+	}
 	return Step{"tare report " + commandLine([]string{name}), "the page with every trial and the conditions"}, true
+}
+
+// rank puts services first, and then what costs most.
+func (v *Report) rank(c placed) float64 {
+	rank := costOf(c.Contrast)
+	if v.serves(c.Row.Workload.Name) {
+		rank += 1000 // more than any log ratio
+	}
+	return rank
+}
+
+// decide is the command for the blocks that open comparisons likely take, if they are in
+// reach.
+func (v *Report) decide(open []placed) (Step, bool) {
+	if len(open) == 0 {
+		return Step{}, false
+	}
+	blocks := slices.Max(lists.Map(open, placed.takes))
+	again := v.again(blocks)
+	return Step{again, fmt.Sprintf("the blocks that the %s likely take", quantity.Counted(len(open), "undecided comparison", "undecided comparisons"))}, blocks <= mostBlocks && again != ""
+}
+
+// explained reports whether another run says which part of a layer costs a workload most.
+func (v *Report) explained(c *verdict.Contrast) bool {
+	return slices.ContainsFunc(v.Explained, func(e Explained) bool { return e.Workload == c.Workload && e.Environment == c.Environment })
+}
+
+// Repeat is the command that makes the same run again; an import, and a run that is not
+// over, have none.
+func (v *Report) Repeat() (Step, bool) {
+	if _, over := v.Manifest.Over(); v.Manifest.Import != nil || !over {
+		return Step{}, false
+	}
+	return Step{"tare rerun " + commandLine([]string{v.Manifest.Run}), "the same plan, seed and images"}, true
+}
+
+// Term is a sign or a word that a report uses, and what it means.
+type Term struct{ Name, Means string }
+
+// Terms explain what stands beside the figures of this run, as far as it has it.
+func (v *Report) Terms() (terms []Term) {
+	if v.Plan.Design.Order != verdict.OrderUnpaired && len(v.Contrasts) > 0 {
+		risk := quantity.Share(1 - v.Plan.Design.Confidence)
+		terms = append(terms, Term{"n", fmt.Sprintf("blocks, in each of which all environments run; the chance of a verdict of a difference that is not there is at most %s per metric, at any n", risk)})
+	}
+	if slices.ContainsFunc(v.Contrasts, func(c verdict.Contrast) bool { return c.Leaning != "" && (c.Primary || c.Metric == companion) }) {
+		terms = append(terms, Term{"leaning", "the interval excludes zero, but all comparisons of a metric share the error: no verdict yet"})
+	}
+	if v.marked() {
+		terms = append(terms, Term{Mark, strings.TrimPrefix(MarkMeans, Mark+" ")})
+	}
+	if v.Plan.Price == nil && slices.ContainsFunc(v.Layers(), func(l Layer) bool { return len(l.Services) > 0 && l.CPU != "" }) {
+		terms = append(terms, Term{"money", "needs price: in the study"})
+	}
+	return terms
 }
 
 // studyArgument is the study as the run was told to find it; "" where it was not `tare run`.

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,53 +15,89 @@ import (
 
 func TestTheNextCommandSuitsTheStateOfTheRun(t *testing.T) {
 	run := []string{"bin/tare", "run", "quick", "--budget", "1m", "--only=docker", "--seed=3"}
-	verdicts := func(of verdict.Verdict, projection int) func(*model.Input) {
+	verdicts := func(of verdict.Verdict, projection int, workloads ...string) func(*model.Input) {
 		return func(in *model.Input) {
 			for i := range in.Contrasts {
-				if c := &in.Contrasts[i]; c.Primary && c.N > 0 {
-					c.Verdict, c.Projection = of, projection
+				if c := &in.Contrasts[i]; c.Primary && c.N > 0 && (len(workloads) == 0 || slices.Contains(workloads, c.Workload)) {
+					c.Verdict, c.Projection, c.Leaning = of, projection, ""
 				}
 			}
 		}
 	}
-	for want, change := range map[string]func(*model.Input){
-		"tare run --resume quick-20261121-014500":  func(in *model.Input) { in.Manifest.Sessions[0].Ended = time.Time{} },
-		"tare parity quick-20261121-014500":        func(in *model.Input) { in.Contrasts[0].Warnings = []verdict.Warning{{Code: verdict.Confound}} },
-		"tare run quick --only=docker --blocks 40": verdicts(verdict.Inconclusive, 40),
-		"tare doctor": verdicts(verdict.Inconclusive, 400),
-		"tare explain startup --study quick --from native --to ": verdicts(verdict.Slower, 0),
-		"tare report quick-20261121-014500":                      verdicts(verdict.Equivalent, 0),
-		"":                                                       func(in *model.Input) { in.Manifest.Import = &rundir.Import{} },
+	all := func(changes ...func(*model.Input)) func(*model.Input) {
+		return func(in *model.Input) {
+			for _, change := range changes {
+				change(in)
+			}
+		}
+	}
+	const explain = "tare explain redis --study quick --from native --to gvisor --budget 5m"
+	for _, c := range []struct {
+		state, want string
+		change      func(*model.Input)
+	}{
+		{"it did not end", "tare run --resume quick-20261121-014500", func(in *model.Input) { in.Manifest.Sessions[0].Ended = time.Time{} }},
+		{"something else differs", "tare parity quick-20261121-014500", func(in *model.Input) { in.Contrasts[0].Warnings = []verdict.Warning{{Code: verdict.Confound}} }},
+		{"something else differs from an emulated guest alone", explain, all(verdicts(verdict.Slower, 0), func(in *model.Input) {
+			for i := range in.Contrasts {
+				if c := &in.Contrasts[i]; c.Environment == "vm" {
+					c.Warnings = []verdict.Warning{{Code: verdict.Confound}}
+				}
+			}
+		})},
+		{"all is open", "tare run quick --only=docker --blocks 40", verdicts(verdict.Inconclusive, 40)},
+		{"a service is open", "tare run quick --only=docker --blocks 40", all(verdicts(verdict.Slower, 0), verdicts(verdict.Inconclusive, 40, "redis"))},
+		{"other work is open", explain, all(verdicts(verdict.Slower, 0), verdicts(verdict.Inconclusive, 40, "syscalls"))},
+		{"other work is open, and the difference explained", "tare run quick --only=docker --blocks 40", all(verdicts(verdict.Equivalent, 0), verdicts(verdict.Slower, 0, "redis"), verdicts(verdict.Inconclusive, 40, "syscalls"),
+			func(in *model.Input) {
+				for _, name := range []string{"docker", "gvisor"} {
+					in.Explained = append(in.Explained, model.Explained{Run: "explain-1", Workload: "redis", Environment: name})
+				}
+			})},
+		{"all is open, far away", "tare doctor", verdicts(verdict.Inconclusive, 400)},
+		{"all is slower", explain, verdicts(verdict.Slower, 0)},
+		{"all is equivalent", "tare report quick-20261121-014500", verdicts(verdict.Equivalent, 0)},
+		{"it was imported", "", func(in *model.Input) { in.Manifest.Import = &rundir.Import{} }},
 	} {
 		in := reporttest.Quick()
 		in.Manifest.Command = run
-		change(&in)
-		if next, _ := model.New(in).Next(); !strings.HasPrefix(next.Command, want) || want == "" && next.Command != "" {
-			t.Errorf("the next command is %q, want %q", next.Command, want)
+		c.change(&in)
+		if next, _ := model.New(in).Next(); next.Command != c.want {
+			t.Errorf("%s: the next command is %q, want %q", c.state, next.Command, c.want)
 		}
 	}
 }
 
-func TestMachinesAreCountedByCPUTime(t *testing.T) {
-	in := reporttest.Quick()
-	v := model.New(in)
-	for name, want := range map[string]string{"docker": "% more machines", "gvisor": "% more machines", "vm": ""} {
-		for i := range v.Environments {
-			if e := &v.Environments[i]; e.Name == name {
-				if text := v.Machines(e); !strings.Contains(text, want) || want == "" && text != "" {
-					t.Errorf("%s: %q", name, text)
-				}
-			}
+func TestMachinesAreCountedByTheCPUTimeOfServices(t *testing.T) {
+	for _, l := range model.New(reporttest.Quick()).Layers() {
+		want := map[string]string{"docker": "+2.8% to +3.5% in redis, and so the number of machines where it is the limit; geomean of 10: +3.0%", "gvisor": "and so the number of machines where it is the limit", "vm": ""}[l.Name]
+		if !strings.Contains(l.CPU, want) || want == "" && l.CPU != "" {
+			t.Errorf("%s: %q", l.Name, l.CPU)
+		}
+	}
+}
+
+func TestTheMachineIsCalmOrNoisyAndWhatThatLetsOneTellApart(t *testing.T) {
+	for varied, want := range map[float64]string{.02: "calm: its speed varied by 2% over 12 blocks", .4: "noisy: its speed varied by 40% over 12 blocks"} {
+		in := reporttest.Quick()
+		in.Manifest.Noise = nil
+		for i := range in.Trials {
+			t := &in.Trials[i]
+			seconds := .1 * (1 + varied*float64(t.Block%2))
+			t.Pressure = &rundir.Pressure{CanarySeconds: &seconds}
+		}
+		if got := model.New(in).Health(); !strings.Contains(got, want) || !strings.Contains(got, "It tells apart differences from about ") {
+			t.Errorf("%s", got)
 		}
 	}
 }
 
 func TestTheLoadSaysWhereItComesFrom(t *testing.T) {
 	for place, want := range map[string]string{
-		"":                  "redis from inside the server's instance, over its loopback: ",
-		workload.OnHost:     "redis from the host, over the path from it to each instance",
-		workload.Apart:      "redis from another instance of the same environment, over the path between instances",
-		workload.InBaseline: "redis from an instance of the baseline, over the path between instances",
+		"":                  "redis driven from inside the server's instance, over its loopback: ",
+		workload.OnHost:     "redis driven from the host, outside of what is measured, ",
+		workload.Apart:      "redis driven from a second instance of the same environment, ",
+		workload.InBaseline: "redis driven from an instance of the baseline, ",
 	} {
 		in := reporttest.Quick()
 		for i := range in.Plan.Workloads {
@@ -92,9 +129,14 @@ func TestTheReasonOfAMissingVerdictIsThatOfItsOwnComparisons(t *testing.T) {
 		}
 		c.Warnings = append(c.Warnings, verdict.Warning{Code: verdict.Confound})
 	}
-	for _, h := range model.New(in).Headlines() {
-		if want := "no verdict† in 2 (1 of them not comparable: direct I/O in the sandbox)"; h.Environment == "gvisor" && !strings.Contains(h.Text, want) {
-			t.Errorf("there is no %q in: %s", want, h.Text)
+	for _, l := range model.New(in).Layers() {
+		if l.Name != "gvisor" {
+			continue
+		}
+		if want := "; not comparable: direct I/O in the sandbox"; !slices.ContainsFunc(l.Other, func(text string) bool {
+			return strings.HasPrefix(text, "no verdict†: ") && strings.HasSuffix(text, want)
+		}) {
+			t.Errorf("there is no %q in: %q", want, l.Other)
 		}
 	}
 }

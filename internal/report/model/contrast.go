@@ -36,19 +36,8 @@ func PointEstimate(c *verdict.Contrast) float64 {
 	return c.Estimate
 }
 
-// EstimateText formats the point estimate in the notation of its interval.
-func EstimateText(c *verdict.Contrast) string {
-	if RangeOnly(c) {
-		return Changes(c.Middle, c.Least, c.Most)[0]
-	}
-	return Changes(c.Estimate, c.Low, c.High)[0]
-}
-
-// EstimateSize formats the estimate without its sign: 1 for more, -1 for less, 0 for a factor
-// and for no change.
-func EstimateSize(c *verdict.Contrast) (size string, sign int) {
-	return changeSize(c.Estimate, asFactors(c.Estimate, c.Low, c.High))
-}
+// EstimateText formats the point estimate.
+func EstimateText(c *verdict.Contrast) string { return verdict.Change(PointEstimate(c)) }
 
 // IntervalText formats the interval, or the range, named so, if there are too few
 // blocks for an interval.
@@ -57,9 +46,9 @@ func IntervalText(c *verdict.Contrast) string {
 		return Missing
 	}
 	if RangeOnly(c) {
-		return "range " + Interval(c.Least, c.Most)
+		return "range " + verdict.EndsText(c.Least, c.Most)
 	}
-	return Interval(c.Low, c.High)
+	return verdict.EndsText(c.Low, c.High)
 }
 
 // BlockCount formats the number of blocks of a contrast, with the look that gave the
@@ -91,16 +80,31 @@ func Remark(c *verdict.Contrast) string {
 		return "a real difference, inside the margin"
 	case c.Withheld(), c.Verdict == verdict.None && !slices.ContainsFunc(c.Warnings, func(w verdict.Warning) bool { return w.Code == verdict.FewBlocks }):
 		return c.Reason.String() // few blocks are reported once, in the notes
+	case mediansOppose(c):
+		return "the medians are over all blocks, the change is within each"
 	}
 	return ""
 }
+
+// mediansOppose reports whether the medians of the two sides differ visibly in another
+// direction than the change, of which a reader wonders.
+func mediansOppose(c *verdict.Contrast) bool {
+	if c.Verdict == verdict.Equivalent || c.Unpaired || c.Values.Median <= 0 || c.Base.Median <= 0 {
+		return false
+	}
+	ratio := math.Log(c.Values.Median / c.Base.Median)
+	return ratio*c.Estimate < 0 && min(math.Abs(ratio), math.Abs(c.Estimate)) >= leastShown
+}
+
+// leastShown is the least log ratio that is not printed as 0.0%.
+const leastShown = .0005
 
 // Tails compares the tails over the blocks.
 func Tails(c *verdict.Contrast) string {
 	if c.TailP95 <= 0 || c.TailP99 <= 0 {
 		return Missing
 	}
-	return Change(math.Log(c.TailP95)) + ", " + Change(math.Log(c.TailP99))
+	return verdict.ChangeOf(c.TailP95) + ", " + verdict.ChangeOf(c.TailP99)
 }
 
 // Value is a metric of a trial.

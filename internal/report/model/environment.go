@@ -41,6 +41,14 @@ func labelled(name, label string) string {
 	return name + " [" + label + "]"
 }
 
+// Caution is what a reader of its results has to know; "" for nothing.
+func (e Environment) Caution() string {
+	if environment.Emulated(e.Facts.Label) {
+		return onlyEmulation
+	}
+	return ""
+}
+
 // ShownName is an environment's name with its label.
 func (v *Report) ShownName(name string) string {
 	return labelled(name, v.Manifest.Environments[name].Label)

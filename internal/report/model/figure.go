@@ -1,14 +1,11 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
-	"tare/internal/base/lists"
 	"tare/internal/usage/cost"
 )
 
@@ -157,62 +154,4 @@ func Digits(v float64) string {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	return strconv.FormatFloat(v, 'f', places, 64)
-}
-
-// Change prints the ratio exp(d) as a change in per cent, and from ten times
-// on as a factor: +7.4%, -31.0%, ×12.3.
-func Change(d float64) string { return Changes(d)[0] }
-
-// Changes prints ratios that belong together, such as an estimate and its interval, in one
-// notation: if one of them is ten times or more, all as factors.
-func Changes(all ...float64) []string {
-	factor := asFactors(all...)
-	return lists.Map(all, func(d float64) string { return change(d, factor) })
-}
-
-// asFactors reports whether ratios that belong together are printed as factors.
-func asFactors(all ...float64) bool {
-	return slices.ContainsFunc(all, func(d float64) bool { return math.Exp(d) >= 10 && !math.IsInf(d, 1) })
-}
-
-func change(d float64, factor bool) string {
-	size, sign := changeSize(d, factor)
-	return map[int]string{-1: "-", 1: "+"}[sign] + size
-}
-
-// changeSize is a change without its sign, which a factor and what is rounded to 0 do not have.
-func changeSize(d float64, factor bool) (size string, sign int) {
-	switch ratio := math.Exp(d); {
-	case math.IsInf(d, 1):
-		return "∞", 0
-	case math.IsInf(d, -1):
-		return "100%", -1
-	case math.IsNaN(d):
-		return Missing, 0
-	case factor:
-		return "×" + Digits(ratio), 0
-	default:
-		p := math.Abs(ratio-1) * 100
-		switch {
-		case p < .05:
-			return "0.0%", 0
-		case p < 100:
-			size = strconv.FormatFloat(p, 'f', 1, 64) + "%"
-		default:
-			size = strconv.FormatFloat(p, 'f', 0, 64) + "%"
-		}
-		return size, cmp.Compare(d, 0)
-	}
-}
-
-// Interval prints both ends of an interval of log ratios; an end that the data
-// cannot bound says so.
-func Interval(low, high float64) string {
-	switch {
-	case math.IsNaN(low) || math.IsNaN(high):
-		return ""
-	case math.IsInf(low, -1) && math.IsInf(high, 1):
-		return "unbounded"
-	}
-	return "[" + strings.Join(Changes(low, high), ", ") + "]"
 }

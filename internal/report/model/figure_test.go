@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"tare/internal/report/model"
-	"tare/internal/verdict"
 )
 
 func TestFiguresAreScaledToBeRead(t *testing.T) {
@@ -32,31 +31,6 @@ func TestFiguresAreScaledToBeRead(t *testing.T) {
 	}
 }
 
-func TestChangesAreShownAsPerCentAndFarOutAsFactors(t *testing.T) {
-	for _, c := range []struct {
-		ratio float64
-		want  string
-	}{
-		{1, "0.0%"}, {1.0001, "0.0%"}, {.9999, "0.0%"}, {1.074, "+7.4%"}, {.69, "-31.0%"}, {2.5, "+150%"}, {12.34, "×12.3"}, {0, "-100%"}, {math.Inf(1), "∞"},
-	} {
-		if got := model.Change(math.Log(c.ratio)); got != c.want {
-			t.Errorf("a ratio of %v is shown as %q, want %q", c.ratio, got, c.want)
-		}
-	}
-	if got := model.Interval(math.Inf(-1), math.Inf(1)); got != "unbounded" {
-		t.Errorf("an interval without ends is shown as %q", got)
-	}
-}
-
-func TestSentencesAndTablesPrintOneChangeTheSame(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := rapid.Float64Range(-8, 8).Draw(t, "log ratio")
-		if sentence, table := verdict.Change(d), model.Change(d); sentence != table {
-			t.Fatalf("%v is %s in a sentence and %s in a table", d, sentence, table)
-		}
-	})
-}
-
 func TestARoundedFigureStaysCloseToItsValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := math.Exp(rapid.Float64Range(-15, 25).Draw(t, "log"))
@@ -67,27 +41,6 @@ func TestARoundedFigureStaysCloseToItsValue(t *testing.T) {
 			t.Fatalf("%v %s is shown as %q", v, unit, model.Figure(v, unit))
 		}
 	})
-}
-
-func TestAnIntervalHasOneNotation(t *testing.T) {
-	for _, c := range []struct {
-		low, high float64
-		want      string
-	}{
-		{.8, 1.25, "[-20.0%, +25.0%]"},
-		{1.376, 67.5, "[×1.38, ×67.5]"},
-		{.05, 10, "[×0.0500, ×10.0]"},
-		{1.1, math.Inf(1), "[+10.0%, ∞]"},
-		{0, 20, "[-100%, ×20.0]"},
-	} {
-		if got := model.Interval(math.Log(c.low), math.Log(c.high)); got != c.want {
-			t.Errorf("%g to %g: %s, not %s", c.low, c.high, got, c.want)
-		}
-	}
-	wide := &verdict.Contrast{Verdict: verdict.Slower, Estimate: math.Log(9.75), Low: math.Log(3.23), High: math.Log(27.8)}
-	if got := model.EstimateText(wide); got != "×9.75" {
-		t.Errorf("the estimate of a wide interval is %s", got)
-	}
 }
 
 func TestAFigureIsReadAsAPersonWritesIt(t *testing.T) {

@@ -41,12 +41,18 @@ type Input struct {
 	Incomplete string
 	// LacksRaw: the raw output of the trials is not in the run directory.
 	LacksRaw bool
+	// Explained are runs over ladders, of what this one compares. They are in other
+	// directories, so that only what is printed has them, and no file of the run.
+	Explained []Explained
 	// Mark adds the warnings of confounds to contrasts with another baseline; nil adds none.
 	Mark func([]verdict.Contrast) []verdict.Contrast
 	// Directory is the run directory. No format depends on it, so that a copied run
 	// gives the same report.
 	Directory string
 }
+
+// Explained is what a run over a ladder says of a workload in an environment.
+type Explained struct{ Run, Workload, Environment, Says string }
 
 // Contrasts are those of a run, with the marks of confounds: what every output says of a
 // comparison begins here, or with the same marks on what is known so far.

@@ -24,7 +24,7 @@ func (v *Report) Load() string {
 		names[way] = append(names[way], w.Name)
 	}
 	for _, way := range ways {
-		texts = append(texts, strings.Join(names[way], ", ")+" from "+way)
+		texts = append(texts, strings.Join(names[way], ", ")+" driven from "+way)
 	}
 	return strings.Join(texts, "; ")
 }
@@ -34,11 +34,11 @@ func loadOf(p workload.Pack) string {
 	servers := lists.Map(p.Servers, func(s workload.Server) string { return p.Place(cmp.Or(s.Role, "server")) })
 	switch {
 	case driver == workload.OnHost:
-		return "the host, over the path from it to each instance"
+		return "the host, outside of what is measured, through the network of each environment"
 	case driver == workload.InBaseline:
-		return "an instance of the baseline, over the path between instances"
+		return "an instance of the baseline, over the network between the two"
 	case driver == workload.Apart || servers[0] != driver:
-		return "another instance of the same environment, over the path between instances"
+		return "a second instance of the same environment, over the network between the two"
 	}
-	return "inside the server's instance, over its loopback: the client's cost there counts too"
+	return "inside the server's instance, over its loopback: what the client costs there counts too"
 }

@@ -32,6 +32,7 @@ func (v *Report) Made() []Fact {
 	}
 	facts := []Fact{
 		{"command", commandLine(m.Command), true},
+		{"again", "tare rerun " + commandLine([]string{m.Run}), true},
 		{"study", v.Plan.Study + " (" + v.Plan.Origin + ")", false},
 		{"tare", m.Tare, false},
 		{"seed", strconv.FormatUint(v.Plan.Seed, 10), true},

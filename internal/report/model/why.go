@@ -61,5 +61,5 @@ func OrderSpread(s analysis.Share) string {
 	if s.Least == nil || s.Most == nil {
 		return ""
 	}
-	return Change(*s.Least) + " … " + Change(*s.Most)
+	return verdict.Change(*s.Least) + " … " + verdict.Change(*s.Most)
 }

@@ -67,7 +67,7 @@ func remains(a analysis.Attribution) string {
 	case u.Exact:
 		return fmt.Sprintf("Nothing remains unexplained: in each of %s the parts add up to the total.", quantity.Counted(u.N, "complete block", "complete blocks"))
 	case !u.Bounded():
-		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", Change(u.Estimate), quantity.Counted(u.N, "complete block", "complete blocks"))
+		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", verdict.Change(u.Estimate), quantity.Counted(u.N, "complete block", "complete blocks"))
 	}
-	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", Changes(u.Estimate, u.Low, u.High)[0], Interval(u.Low, u.High), quantity.Counted(u.N, "complete block", "complete blocks"))
+	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", verdict.Change(u.Estimate), verdict.EndsText(u.Low, u.High), quantity.Counted(u.N, "complete block", "complete blocks"))
 }

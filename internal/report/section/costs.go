@@ -115,8 +115,14 @@ func costChange(c *verdict.Contrast) string {
 	case verdict.Equivalent:
 		return "equivalent"
 	case verdict.Slower, verdict.Faster:
-		size, sign := model.EstimateSize(c)
-		return size + map[int]string{1: " more", -1: " less"}[sign]
+		text := model.EstimateText(c)
+		if size, more := strings.CutPrefix(text, "+"); more {
+			return size + " more"
+		}
+		if size, less := strings.CutPrefix(text, "-"); less {
+			return size + " less"
+		}
+		return text // as a factor
 	}
 	return "(" + model.EstimateText(c) + ")"
 }

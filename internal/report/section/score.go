@@ -37,9 +37,9 @@ func scores(v *model.Report, _ Options) Section {
 			s.Parts = append(s.Parts, scorePart(v, sum))
 		}
 	}
-	for _, h := range v.Headlines() {
-		if rated && h.Caution != "" && slices.ContainsFunc(sheet.Environments, func(e string) bool { return v.ShownName(e) == h.Environment }) {
-			notes = append(notes, h.Environment+": "+h.Caution)
+	for _, e := range v.Environments {
+		if caution := e.Caution(); rated && caution != "" && slices.Contains(sheet.Environments, e.Name) {
+			notes = append(notes, e.Shown+": "+caution)
 			break
 		}
 	}

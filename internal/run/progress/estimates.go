@@ -33,7 +33,7 @@ func table(all []verdict.SoFar, columns, lines int) []string {
 	rows := [][]string{{"so far, not final", "against " + baseline(all), "change", "interval", "to a verdict"}}
 	names := names(all)
 	for _, s := range shown {
-		rows = append(rows, []string{names[s.Figure().In("")], compared(s), change(s), basis(s), way(s)})
+		rows = append(rows, []string{names[s.Figure().In("")], compared(s), verdict.Change(s.Estimate), basis(s), way(s)})
 	}
 	drawn := layOut(rows, columns)
 	var rest []string
@@ -95,19 +95,11 @@ func names(all []verdict.SoFar) map[subject.Figure]string {
 	return names
 }
 
-// change is the estimate, in the notation of its interval.
-func change(s verdict.SoFar) string {
-	if s.Bounded() {
-		return verdict.Changes(s.Estimate, s.Low, s.High)[0]
-	}
-	return verdict.Change(s.Estimate)
-}
-
 // basis is the interval, or what the estimate comes from before there is one.
 func basis(s verdict.SoFar) string {
 	switch {
 	case s.Bounded():
-		return "[" + strings.Join(verdict.Changes(s.Low, s.High), ", ") + "]"
+		return verdict.EndsText(s.Low, s.High)
 	case s.N > 0:
 		return quantity.Counted(s.N, "block", "blocks") + " so far"
 	}
@@ -195,7 +187,7 @@ func estimatesLine(all []verdict.SoFar, at subject.Place) string {
 	const most = 4
 	names := names(all)
 	parts := lists.Map(here[:min(most, len(here))], func(s verdict.SoFar) string {
-		return fmt.Sprintf("%s in %s %s (%s)", names[s.Figure().In("")], compared(s), change(s), strings.TrimSuffix(basis(s), " so far"))
+		return fmt.Sprintf("%s in %s %s (%s)", names[s.Figure().In("")], compared(s), verdict.Change(s.Estimate), strings.TrimSuffix(basis(s), " so far"))
 	})
 	if more := len(here) - most; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))

@@ -121,8 +121,11 @@ type part struct {
 // suffices for more blocks of what costs less than, say, an emulated guest; without one,
 // the order of the blocks makes no difference. Half of all blocks are left for it.
 func (s *Schedule) restsBetween(at subject.Cell, block int) int {
-	if s.leftOut(at, block) {
+	switch {
+	case s.leftOut(at, block):
 		return 0
+	case s.withheld[at]:
+		return 1 // until its range is known
 	}
 	if !s.mayRest() || at.Environment == s.plan.Baseline || block <= s.firstBlocks() || 2*block > s.plan.Design.Blocks.Max {
 		return 1
