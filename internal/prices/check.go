@@ -10,6 +10,7 @@ import (
 	"tare/internal/base/term"
 	"tare/internal/report/model"
 	"tare/internal/stats"
+	"tare/internal/verdict"
 )
 
 // Check holds predictions against what was measured beside them.
@@ -76,7 +77,7 @@ func checked(w io.Writer, name string, all []Gap, columns int) {
 		if g.Incomparable == "" {
 			offs = append(offs, math.Abs(g.Off))
 		}
-		rows = append(rows, []string{g.Workload, model.Figure(g.Native, nano), g.total(g.Expected), g.total(g.Measured), model.Change(math.Log1p(g.Off)) + mark})
+		rows = append(rows, []string{g.Workload, model.Figure(g.Native, nano), g.total(g.Expected), g.total(g.Measured), verdict.Change(math.Log1p(g.Off)) + mark})
 	}
 	fmt.Fprintf(w, "\n%s: predicted against measured\n", name)
 	aligned(w, rows, columns)

@@ -10,6 +10,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/base/term"
 	"tare/internal/report/model"
+	"tare/internal/verdict"
 )
 
 // Text writes the profile as a table.
@@ -38,10 +39,9 @@ func (p Profile) Text(w io.Writer, columns int) {
 // change writes a share more or less as all changes are.
 func (a Amount) change() string {
 	if !a.bounded() {
-		return model.Change(math.Log1p(a.Estimate))
+		return verdict.Change(math.Log1p(a.Estimate))
 	}
-	all := model.Changes(math.Log1p(a.Estimate), math.Log1p(*a.Low), math.Log1p(*a.High))
-	return fmt.Sprintf("%s [%s, %s]", all[0], all[1], all[2])
+	return verdict.Change(math.Log1p(a.Estimate)) + " " + verdict.EndsText(math.Log1p(*a.Low), math.Log1p(*a.High))
 }
 
 // notModelled is what counts times prices leave out.
