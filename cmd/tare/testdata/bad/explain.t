@@ -138,7 +138,7 @@ tare parity
   tare: only: unknown environment or workload "redsi"; did you mean "redis"? (known: native, docker, gvisor, vm, startup, compute, copy, getpid, fio-randread, fio-randwrite, redis, nginx)
   [2]
   $ tare parity quick --scale tiny
-  tare: scale: the study has no scales: run it without --scale
+  tare: scale: unknown scale "tiny"; known: inside
   [2]
   $ tare parity ""
   tare: argument 1 is empty; usage: tare parity STUDY|RUN [flags]

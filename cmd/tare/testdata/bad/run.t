@@ -96,7 +96,7 @@ Flags
   tare: --budget "": must be a duration with a unit, such as 90s, 5m or 1h30m (`tare run --help` lists the flags)
   [2]
   $ tare run quick --scale tiny
-  tare: scale: the study has no scales: run it without --scale
+  tare: scale: unknown scale "tiny"; known: inside
   [2]
   $ tare run quick --scale ""
   tare: --scale is empty: give it a value, or leave it out
