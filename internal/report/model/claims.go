@@ -79,17 +79,30 @@ func (a *again) find(at published.Spot) (found measuredIn, err error) {
 		if !paired {
 			continue
 		}
-		err = fmt.Errorf("%s was not measured%s", at.Table.Metric, strings.TrimSuffix(" at "+at.At.String(), " at "))
-		row, _, ok := a.in(i, p.mine, true).counterpart(published.Ratio{Table: at.Table, Level: at.At, Environment: e, Value: 1}, p.mine)
-		switch {
-		case !ok:
-		case environment.Emulated(row.Label):
+		facts := in.Manifest.Environments[p.mine]
+		if environment.Emulated(facts.Label) {
 			return found, fmt.Errorf("%s ran under software emulation here, which says nothing about hardware", e.Name)
-		default:
+		}
+		if facts.State == environment.Missing {
+			err = fmt.Errorf("%s does not work here%s", e.Name, lacking(facts.Findings))
+			continue
+		}
+		err = fmt.Errorf("%s of %s was not measured%s", at.Table.Metric, e.Name, strings.TrimSuffix(" at "+at.At.String(), " at "))
+		if row, _, ok := a.in(i, p.mine, true).counterpart(published.Ratio{Table: at.Table, Level: at.At, Environment: e, Value: 1}, p.mine); ok {
 			return measuredIn{i, p.mine, row}, nil
 		}
 	}
 	return found, err
+}
+
+// lacking is what an environment needs first of what is not there.
+func lacking(findings []environment.Finding) string {
+	for _, f := range findings {
+		if f.State == environment.Missing {
+			return ": it needs " + f.What
+		}
+	}
+	return ""
 }
 
 // Figure is the value in the run.

@@ -1,0 +1,53 @@
+package model_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"tare/internal/environment"
+	"tare/internal/papers/published"
+	"tare/internal/report/model"
+	"tare/internal/rundir"
+	"tare/internal/testing/reporttest"
+)
+
+// A claim that cannot be asked says of which environment a figure is missing, and why: what
+// does not work here, and what only ran under emulation, whether it came to a value or not.
+func TestAClaimWithoutAFigureSaysWhatWasMissing(t *testing.T) {
+	paper, err := published.Parse("paper.yaml", []byte(`
+study: paper
+source: {title: A paper, kind: paper}
+environments: [{id: native, name: Metal, kind: native}, {id: docker, name: Container, kind: docker}]
+tables:
+  - {id: get, place: Table 1, metric: GET, unit: op/s, better: higher, measures: {workload: redis, metric: get}, cells: {native: 2, docker: 1}}
+  - {id: none, place: Table 2, metric: sorting, unit: op/s, better: higher, measures: {workload: sort, metric: rate}, cells: {native: 2, docker: 1}}
+claims:
+  - {id: get, place: section 1, says: GET, check: {order: docker < native, table: get}}
+  - {id: sort, place: section 1, says: sorting, check: {order: docker < native, table: none}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		facts rundir.EnvironmentFacts
+		want  []string
+	}{
+		{"one that works", rundir.EnvironmentFacts{State: environment.Usable}, []string{"which has no interval", "sorting of Container was not measured"}},
+		{"one that does not", rundir.EnvironmentFacts{State: environment.Missing, Findings: []environment.Finding{{State: environment.Usable, What: "root"}, {State: environment.Missing, What: "a daemon"}}},
+			[]string{"Container does not work here: it needs a daemon", "Container does not work here: it needs a daemon"}},
+		{"an emulated one", rundir.EnvironmentFacts{State: environment.Caveat, Label: "tcg"}, []string{"Container ran under software emulation", "Container ran under software emulation"}},
+	} {
+		in := reporttest.Quick()
+		facts := maps.Clone(in.Manifest.Environments)
+		facts["docker"] = c.facts
+		in.Manifest.Environments = facts
+		for n, claim := range model.Claims(paper, in) {
+			reason := claim.Findings[0].Reason
+			if claim.Outcome != published.CannotBeAsked || !strings.Contains(reason, c.want[n]) {
+				t.Errorf("%s, %s: %s, %q, want %q", c.name, claim.Says, claim.Outcome, reason, c.want[n])
+			}
+		}
+	}
+}
