@@ -27,17 +27,21 @@ go run ./site -out "$pages/docs/generated"
 
 # The gallery: reports of runs that are kept in the repository, each with the raw output
 # that it leads to. Its page is no .md there, since its links lead to what is written here.
+# NAME+PART is another run for the page of NAME.
 gallery=$pages/docs/gallery
 cp site/gallery.in "$gallery.md"
 mkdir -p "$gallery/api"
 bin/tare report docs/tutorial/api --out "$gallery/api/report.html" >/dev/null
 for archive in docs/gallery/*.tare.tar.zst; do
 	name=$(basename "$archive" .tare.tar.zst)
+	case $name in *+*) continue ;; esac
 	bin/tare report "$archive" --out "$gallery/$name.html" >/dev/null # which checks the archive
 	zstd --quiet --decompress --stdout "$archive" | tar -x -C "$gallery" --no-same-owner --wildcards "$name/raw/*"
 	mv "$gallery/$name.html" "$gallery/$name/report.html"
 	if [ -e "published/$name.yaml" ]; then # a published study measured again
-		bin/tare replicate "$name" "$archive" --out "$gallery/$name/report.html" >"$gallery/$name/claims.txt"
+		parts=("docs/gallery/$name"+*.tare.tar.zst)
+		[ -e "${parts[0]}" ] || parts=()
+		bin/tare replicate "$name" "$archive" "${parts[@]}" --out "$gallery/$name/report.html" >"$gallery/$name/claims.txt"
 	fi
 done
 
