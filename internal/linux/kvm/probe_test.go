@@ -97,7 +97,7 @@ func runShell(startTimeout, timeout time.Duration, script string) Result {
 func TestAProbeThatHangsEndsAtTheTimeoutAndItsStepIsNamed(t *testing.T) {
 	for step, script := range map[string]string{
 		"starting the probe": "exec tail -f /dev/null",
-		"creating a VM":      `echo '{"step":"opening it"}'; echo '{"step":"creating a VM"}'; exec tail -f /dev/null`,
+		"creating a VM":      `printf '{"step":"opening it"}\n{"step":"creating a VM"}\n'; exec tail -f /dev/null`, // in one write
 	} {
 		start := 50 * time.Millisecond
 		if step != "starting the probe" {
