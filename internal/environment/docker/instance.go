@@ -141,7 +141,7 @@ func (i *instance) remove(ctx context.Context) error {
 	if i.id != "" {
 		problems = append(problems, i.engine.removeContainer(ctx, i.id))
 		if len(i.processes) > 0 {
-			err := shims.EndAll(ctx, i.processes)
+			err := shims.EndAll(ctx, append(i.processes, shims.Serving(i.id)...))
 			if err == nil {
 				i.NoteExit(time.Now())
 			}

@@ -74,14 +74,16 @@ func EndAll(ctx context.Context, processes []*Process) error {
 	return errors.Join(problems...)
 }
 
+// guests are the programs of Kata Containers' guests. Its shim ends them; if it is killed
+// they stay.
+var guests = []string{"qemu-system", "cloud-hypervisor", "firecracker", "virtiofsd"}
+
 // IsHelper reports whether a process serves a container.
-func IsHelper(pid int) bool {
+func IsHelper(pid int) bool { return runs(pid, []string{"containerd-shim", "conmon", "runsc"}) }
+
+func runs(pid int, programs []string) bool {
 	words := procfile.CommandLine(pid)
-	if len(words) == 0 {
-		return false
-	}
-	program := filepath.Base(words[0])
-	return slices.ContainsFunc([]string{"containerd-shim", "conmon", "runsc"}, func(helper string) bool { return strings.HasPrefix(program, helper) })
+	return len(words) > 0 && slices.ContainsFunc(programs, func(p string) bool { return strings.HasPrefix(filepath.Base(words[0]), p) })
 }
 
 // Around opens the parent of a container's first process if it serves the container; nil for
@@ -99,10 +101,10 @@ func Around(first *Process) *Process {
 }
 
 // Serving opens the processes that serve a container, whose unique id is in their command
-// lines.
+// lines, and those of its guest.
 func Serving(id string) (found []*Process) {
 	for _, pid := range procfile.PIDs() {
-		if !IsHelper(pid) || !strings.Contains(strings.Join(procfile.CommandLine(pid), " "), id) {
+		if !IsHelper(pid) && !runs(pid, guests) || !strings.Contains(strings.Join(procfile.CommandLine(pid), " "), id) {
 			continue
 		}
 		if p, err := Watch(pid); err == nil {
