@@ -132,7 +132,19 @@ func checkRoot(context.Context) environment.Finding {
 			return missing
 		}
 	}
+	if !rootMounted("/") {
+		return environment.Lacks("the root directory of this process is no mount point, as in a chroot: its mounts cannot be made private",
+			environment.Advice("mount --bind ROOT ROOT before chroot ROOT"))
+	}
 	return environment.Finding{State: environment.Usable}
+}
+
+// rootMounted says whether something is mounted at a directory; also where the kernel does
+// not tell, as before Linux 5.8.
+func rootMounted(directory string) bool {
+	var s unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, directory, 0, 0, &s)
+	return err != nil || s.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0 || s.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
 }
 
 func checkCgroups(context.Context) environment.Finding {
