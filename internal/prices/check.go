@@ -59,7 +59,9 @@ func (c Check) Text(w io.Writer, columns int) {
 // checked is the table of one environment.
 func checked(w io.Writer, name string, all []Gap, columns int) {
 	rows := [][]string{{"CPU of an operation", "native", "predicted", "measured", "error"}}
-	inside, offs, left, misses := 0, []float64(nil), []string(nil), []string(nil)
+	inside, bounded := 0, 0
+	var offs []float64
+	var left, misses []string
 	for _, g := range all {
 		mark := ""
 		switch {
@@ -68,9 +70,11 @@ func checked(w io.Writer, name string, all []Gap, columns int) {
 			if reason := "not comparable: " + g.Incomparable; !slices.Contains(left, reason) {
 				left = append(left, reason)
 			}
-		case g.Within != nil && *g.Within:
-			inside++
+		case g.Within == nil:
+		case *g.Within:
+			inside, bounded = inside+1, bounded+1
 		default:
+			bounded++
 			mark = " *"
 			misses = append(misses, g.miss())
 		}
@@ -81,8 +85,14 @@ func checked(w io.Writer, name string, all []Gap, columns int) {
 	}
 	fmt.Fprintf(w, "\n%s: predicted against measured\n", name)
 	aligned(w, rows, columns)
-	text := fmt.Sprintf("The measured value is within the predicted interval, which has the noise of a measurement in it, in %d of %d (* not); the median error is %s.",
-		inside, len(offs), model.Percent(stats.Median(offs)))
+	text := fmt.Sprintf("The measured value is within the predicted interval, which has the noise of a measurement in it, in %d of %d (* not)", inside, bounded)
+	if bounded == 0 {
+		text = fmt.Sprintf("There are fewer than %d blocks of the profile or the price list, so that no prediction has an interval", stats.LeastBlocks)
+	}
+	if len(offs) > 0 {
+		text += fmt.Sprintf("; the median error is %s", model.Percent(stats.Median(offs)))
+	}
+	text += "."
 	if len(left) > 0 {
 		text += " † " + strings.Join(left, "; ") + ": left out of these."
 	}
@@ -104,9 +114,6 @@ func (g Gap) total(more Amount) string {
 
 // miss says what is predicted too much or too little, and which item is most of it.
 func (g Gap) miss() string {
-	if g.Within == nil {
-		return "* " + g.Workload + ": too few blocks for an interval."
-	}
 	off, how := g.Measured.Estimate-g.Predicted.Estimate, "more"
 	if off < 0 {
 		how = "less"

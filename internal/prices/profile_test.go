@@ -407,3 +407,20 @@ func TestAChangeOfOptionsSaysWhatIsSetAndWhatIsNot(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutIntervalsNoneIsMissed(t *testing.T) {
+	var check Check
+	l := priced(map[string]float64{"fault": 6000})
+	for range 2 {
+		p, err := profileOf(profiled(3, map[string]float64{evidence.MinorFaults: 1000}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check.Add(p, l.Predict(p))
+	}
+	var text strings.Builder
+	check.Text(&text, 1000)
+	if s := text.String(); strings.Contains(s, "*") || !strings.Contains(s, "fewer than 4 blocks") || !strings.Contains(s, "the median error is 47%") {
+		t.Error(s)
+	}
+}
