@@ -59,7 +59,10 @@ func asUser(t *testing.T, line string) *exec.Cmd {
 }
 
 // found is what doctor says of one kind.
-type found struct{ Kind, State, Label string }
+type found struct {
+	Kind, State, Label string
+	Findings           []struct{ State, Reason, Fix string }
+}
 
 func write(t *testing.T, file, text string) {
 	t.Helper()

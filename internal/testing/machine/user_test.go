@@ -1,0 +1,70 @@
+package machine
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// doctorAs is what doctor says to the ordinary user in a new session.
+func doctorAs(t *testing.T, before string) map[string]found {
+	t.Helper()
+	return doctor(t, output(t, asUser(t, before+"tare doctor --json")))
+}
+
+// advised are the commands of a kind's advice that a pattern finds.
+func advised(t *testing.T, f found, pattern string) string {
+	t.Helper()
+	for _, said := range f.Findings {
+		if match := regexp.MustCompile(pattern).FindStringSubmatch(said.Fix); match != nil {
+			return match[1]
+		}
+	}
+	t.Fatalf("%s is %s, and no advice has %s: %+v", f.Kind, f.State, pattern, f.Findings)
+	return ""
+}
+
+// What doctor says is done as it stands there: sudo's part by root, then a new session.
+func TestWhatDoctorAdvisesAnOrdinaryUserHelps(t *testing.T) {
+	needsMachine(t)
+	output(t, exec.CommandContext(t.Context(), "loginctl", "enable-linger", "user"))
+	t.Cleanup(func() {
+		_ = exec.Command("gpasswd", "--delete", "user", "docker").Run() // not in it where the test failed early
+	})
+	before := doctorAs(t, "")
+	command := advised(t, before["docker"], `sudo (usermod -aG [^;]+);`)
+	if command != "usermod -aG docker user" {
+		t.Error(command)
+	}
+	output(t, exec.CommandContext(t.Context(), "sh", "-c", command))
+	output(t, asUser(t, advised(t, before["podman"], `^(systemctl --user start podman\.socket)`)))
+	after := doctorAs(t, "")
+	for _, kind := range []string{"docker", "podman"} {
+		if f := after[kind]; f.State == "missing" {
+			t.Errorf("%s was %+v and is %+v", kind, before[kind], f)
+		}
+	}
+}
+
+// As newer distributions have it.
+func TestAForbiddenUserNamespaceIsNamedWithTheSettingThatAllowsIt(t *testing.T) {
+	needsMachine(t)
+	const delegated = "systemd-run --user --scope --quiet -p Delegate=yes "
+	for _, setting := range []struct{ name, forbids, allows string }{
+		{"kernel.unprivileged_userns_clone", "0", "1"},
+		{"user.max_user_namespaces", "0", "10000"},
+	} {
+		before := strings.TrimSpace(output(t, exec.CommandContext(t.Context(), "sysctl", "-n", setting.name)))
+		output(t, exec.CommandContext(t.Context(), "sysctl", "-w", setting.name+"="+setting.forbids))
+		f := doctorAs(t, delegated)["native"]
+		output(t, exec.CommandContext(t.Context(), "sysctl", "-w", setting.name+"="+before))
+		if f.State != "missing" {
+			t.Errorf("with %s=%s native is %+v", setting.name, setting.forbids, f)
+			continue
+		}
+		if command := advised(t, f, `sudo (sysctl -w [a-z._]+=[0-9]+)`); command != "sysctl -w "+setting.name+"="+setting.allows {
+			t.Errorf("with %s=%s: %s", setting.name, setting.forbids, command)
+		}
+	}
+}
