@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -65,6 +68,37 @@ func TestAForbiddenUserNamespaceIsNamedWithTheSettingThatAllowsIt(t *testing.T) 
 		}
 		if command := advised(t, f, `sudo (sysctl -w [a-z._]+=[0-9]+)`); command != "sysctl -w "+setting.name+"="+setting.allows {
 			t.Errorf("with %s=%s: %s", setting.name, setting.forbids, command)
+		}
+	}
+}
+
+// AppArmor confines containers, and an engine gives them a cgroup namespace where v2 is the
+// only hierarchy.
+func TestAContainersProfileAndCgroupNamespaceAreFacts(t *testing.T) {
+	needsMachine(t)
+	run := filepath.Join(t.TempDir(), "run")
+	tare(t, "bench", "--env", "native,docker", "--runs", "2", "--out", run, "--", "true")
+	nothingLeft(t)
+	for environment, want := range map[string][2]string{"native": {"unconfined", "the host's"}, "docker": {"docker-default (enforce)", "own"}} {
+		files, err := filepath.Glob(filepath.Join(run, "fingerprints", environment+"--*.json"))
+		if err != nil || len(files) != 1 {
+			t.Errorf("fingerprints of %s: %q, %v", environment, files, err)
+			continue
+		}
+		var print struct {
+			Facts map[string]struct{ Value string }
+		}
+		text, err := os.ReadFile(files[0])
+		if err == nil {
+			err = json.Unmarshal(text, &print)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, key := range []string{"lsm.profile", "namespace[cgroup]"} {
+			if got := print.Facts[key].Value; got != want[n] {
+				t.Errorf("%s of %s is %q, not %q", key, environment, got, want[n])
+			}
 		}
 	}
 }
