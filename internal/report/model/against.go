@@ -39,6 +39,7 @@ type AgainstRow struct {
 	Taken                   string  // mean, best, worst or widest, of several levels
 	Differs                 string  // what is not as it was printed: the technology, an option
 	Label                   string  // "tcg"
+	Confound                string  // what besides the layer differs, of one level
 	Unit                    string
 }
 
@@ -194,6 +195,7 @@ func (in Input) measured(m published.Counterpart, r published.Ratio, environment
 			row.Measured, row.Low, row.High = c.Estimate, c.Low, c.High
 			row.Bounded = c.Bounded()
 		}
+		row.Confound = confoundOf(c)
 		return row, true
 	}
 	for _, c := range found {
@@ -213,6 +215,19 @@ func (in Input) measured(m published.Counterpart, r published.Ratio, environment
 	var ok bool
 	row.Measured, ok = taken(row.Taken, found)
 	return row, ok
+}
+
+// confoundOf says why a contrast has †; "" where it has none.
+func confoundOf(c *verdict.Contrast) string {
+	if c.Withheld() {
+		return c.Reason.String()
+	}
+	for _, w := range c.Warnings {
+		if w.Code == verdict.Confound {
+			return w.String()
+		}
+	}
+	return ""
 }
 
 // taken is one ratio of several levels.

@@ -131,6 +131,8 @@ func (a *again) Ratio(of, to published.Spot) (m published.Measured, err error) {
 		}
 	}
 	switch {
+	case row.Confound != "":
+		return m, fmt.Errorf("the %s of %s has no answer here (†): %s", of.Table.Metric, row.Name, row.Confound)
 	case row.Levels > 1:
 		return m, fmt.Errorf("%s is the %s of %d levels here, which has no interval", of.Table.Metric, row.Taken, row.Levels)
 	case !row.Bounded:

@@ -1,7 +1,9 @@
 package model_test
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
+	"tare/internal/verdict"
 )
 
 // A claim that cannot be asked says of which environment a figure is missing, and why: what
@@ -50,4 +53,42 @@ claims:
 			}
 		}
 	}
+}
+
+// Where something besides the layer differs, a claim on the layer has no answer.
+func TestAClaimOnAComparisonWithAConfoundCannotBeAsked(t *testing.T) {
+	in := reporttest.Quick()
+	c := &in.Contrasts[slices.IndexFunc(in.Contrasts, func(c verdict.Contrast) bool {
+		return c.Environment == "docker" && c.Part == "" && c.Bounded()
+	})]
+	paper, err := published.Parse("paper.yaml", fmt.Appendf(nil, `
+study: paper
+source: {title: A paper, kind: paper}
+environments: [{id: native, name: Metal, kind: native}, {id: docker, name: Container, kind: docker}]
+tables:
+  - {id: one, place: Table 1, metric: the figure, unit: op/s, better: higher, measures: {workload: %s, metric: %s, with: %s}, cells: {native: 2, docker: 1}}
+claims:
+  - {id: one, place: section 1, says: it, check: {order: docker < native, table: one}}
+`, c.Workload, c.Metric, parametersOf(in, c)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim := model.Claims(paper, in)[0]; claim.Outcome == published.CannotBeAsked {
+		t.Fatalf("without a confound: %s, %+v", claim.Outcome, claim.Findings)
+	}
+	c.Warnings = append(slices.Clone(c.Warnings), verdict.Warning{Code: verdict.Confound, Other: "native", Confounds: []string{"process.priority"}})
+	if claim := model.Claims(paper, in)[0]; claim.Outcome != published.CannotBeAsked || !strings.Contains(claim.Findings[0].Reason, "(†)") {
+		t.Errorf("%s, %+v", claim.Outcome, claim.Findings)
+	}
+}
+
+// parametersOf are those of a contrast's level, in YAML's flow style.
+func parametersOf(in model.Input, c *verdict.Contrast) string {
+	w := in.Plan.Workload(c.Workload)
+	level, _ := w.Level(c.Level)
+	var all []string
+	for name, value := range level.Parameters {
+		all = append(all, fmt.Sprintf("%s: %q", name, value))
+	}
+	return "{" + strings.Join(all, ", ") + "}"
 }
