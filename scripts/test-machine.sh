@@ -21,7 +21,7 @@ folder=build/machine-$suite
 PATH=$PWD/build/bin:$PATH:/usr/sbin:/sbin
 export images=/var/lib/tare/images # in the machine
 
-packages=linux-image-amd64,systemd-sysv,systemd-resolved,libpam-systemd,dbus,dbus-user-session,udev,polkitd,kmod,apparmor
+packages=linux-image-amd64,initramfs-tools,systemd-sysv,systemd-resolved,libpam-systemd,dbus,dbus-user-session,udev,polkitd,kmod,apparmor
 packages+=,openssh-server,openssh-client,sudo,procps,iproute2,iptables,nftables,ca-certificates,netbase,e2fsprogs
 packages+=,docker.io,docker-cli,podman,crun,runc,uidmap,slirp4netns,passt,rootlesskit,fuse-overlayfs,bubblewrap
 packages+=,qemu-system-x86,qemu-utils,mmdebstrap,virtiofsd
@@ -134,7 +134,8 @@ make_disk() {
 	# shellcheck disable=SC2064 # this one
 	trap "rm -rf --one-file-system '$root'" EXIT
 	# Its mounts are its own: they end with it, whoever looks into them. A mirror may be
-	# behind. The initramfs has what leads to the disk, and no more: unpacking it takes time.
+	# behind. The initramfs has what leads to the disk, and no more: unpacking it takes time,
+	# and with dracut's, sid's default, the machine did not come to its SSH server.
 	# shellcheck disable=SC2016 # of the hooks
 	unshare --mount mmdebstrap --quiet --variant=important --dpkgopt=force-unsafe-io --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
 		--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d" && echo MODULES=list >"$1/etc/initramfs-tools/conf.d/list"' \
