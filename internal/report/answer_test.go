@@ -33,7 +33,7 @@ func TestEachFormatBeginsWithTheAnswer(t *testing.T) {
 			"equivalent (n=12): sysbench-cpu +0.4% [-0.1%, +0.8%]",
 			"fio-randwrite (~178 blocks), fio-randread (over 1000 blocks): they vary more from block to block than they differ",
 			"slower in 13 of 13 comparisons (most in startup: ×49.1 [×46.8, ×51.2], n=12); this guest ran under software emulation",
-			"n: blocks, in each of which all environments run; the chance of a verdict of a difference that is not there is at most 5% per metric, at any n.",
+			"n: blocks with a value on both sides; the chance of a verdict of a difference that is not there is at most 5% per metric, at any n.",
 			"next: tare explain redis --study quick --from native --to gvisor --budget 5m", "repeat: tare rerun quick-20261121-014500", "machine: ",
 		} {
 			if !strings.Contains(text, want) {

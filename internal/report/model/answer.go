@@ -47,39 +47,43 @@ func (v *Report) LargestPart() string {
 	return ""
 }
 
-// noisyFrom is from how much the speed of the machine varies that it counts as noisy, and
-// stolenFrom from which share of a core that a hypervisor takes.
-const noisyFrom, stolenFrom = .1, .01
+// noisyFrom is from how much the speed of the machine varies that it counts as noisy, loudFrom
+// that sizes mean little, and stolenFrom from which share of a core that a hypervisor takes.
+const noisyFrom, loudFrom, stolenFrom = .1, .5, .01
 
-// Health is the state of the machine during the run in one line, and what it lets one tell
-// apart; "" for an import.
-func (v *Report) Health() string {
-	if v.Manifest.Import != nil {
-		return ""
-	}
-	word := "calm: "
-	var parts []string
+// varied is by how much the speed of the machine varied, over so many blocks.
+func (v *Report) varied() (share float64, blocks int) {
 	canaries := map[int]float64{}
 	for _, t := range v.Trials {
 		if t.Pressure != nil && t.Pressure.CanarySeconds != nil && *t.Pressure.CanarySeconds > 0 {
 			canaries[t.Block] = *t.Pressure.CanarySeconds
 		}
 	}
-	if len(canaries) > 1 {
-		speeds := slices.Sorted(maps.Values(canaries))
-		varied := speeds[len(speeds)-1]/speeds[0] - 1
-		if varied >= noisyFrom {
-			word = "noisy: "
-		}
-		parts = append(parts, fmt.Sprintf("its speed varied by %s over %d blocks", Percent(varied), len(canaries)))
-	} else {
-		word = ""
+	if len(canaries) < 2 {
+		return 0, len(canaries)
 	}
-	if stolen := lists.Map(v.Stolen, func(s Stolen) float64 { return s.Share }); len(stolen) > 0 && slices.Max(stolen) >= stolenFrom/2 {
-		parts = append(parts, "the hypervisor took up to "+Percent(slices.Max(stolen))+" of a core")
-		if slices.Max(stolen) >= stolenFrom {
+	speeds := slices.Sorted(maps.Values(canaries))
+	return speeds[len(speeds)-1]/speeds[0] - 1, len(canaries)
+}
+
+// Health is the state of the machine during the run in one line, and how wide its intervals
+// are for it; "" for an import.
+func (v *Report) Health() string {
+	if v.Manifest.Import != nil {
+		return ""
+	}
+	word := ""
+	var parts []string
+	varied, blocks := v.varied()
+	if blocks > 1 {
+		if word = "calm: "; varied >= noisyFrom {
 			word = "noisy: "
 		}
+		parts = append(parts, fmt.Sprintf("its speed varied by %s over %d blocks", Percent(varied), blocks))
+	}
+	if stolen := lists.Map(v.Stolen, func(s Stolen) float64 { return s.Share }); len(stolen) > 0 && slices.Max(stolen) >= stolenFrom {
+		word = "noisy: "
+		parts = append(parts, "the hypervisor took up to "+Percent(slices.Max(stolen))+" of a core")
 	}
 	for _, f := range v.Manifest.Noise {
 		if f.Reason != "" && f.State != environment.Usable {
@@ -89,38 +93,31 @@ func (v *Report) Health() string {
 	if len(parts) == 0 {
 		parts = []string{"no source of noise was found before the run"}
 	}
-	return strings.Join(append([]string{word + strings.Join(parts, "; ")}, v.toldApart()...), ". ")
+	return strings.Join(append([]string{word + strings.Join(parts, "; ")}, v.widths()...), ". ")
 }
 
-// toldApart says how large a difference is that this run can tell from none: half an
-// interval. Emulation is left out, whose differences are far larger.
-func (v *Report) toldApart() []string {
+// widths says how wide the intervals of this run are. Those of emulation are left out, whose
+// differences are far larger.
+func (v *Report) widths() []string {
 	var halves []float64
-	widest, where := 0.0, ""
 	for i := range v.Environments {
 		e := &v.Environments[i]
 		if e.Baseline || e.Rung || environment.Emulated(e.Facts.Label) {
 			continue
 		}
 		for _, c := range comparisons(e, v.Primary()) {
-			if !c.Bounded() || c.Unpaired {
-				continue
-			}
-			half := math.Expm1((c.High - c.Low) / 2)
-			halves = append(halves, half)
-			if half > widest {
-				widest, where = half, c.Title()+" in "+e.Shown
+			if c.Bounded() && !c.Unpaired {
+				halves = append(halves, math.Expm1((c.High-c.Low)/2))
 			}
 		}
 	}
-	if len(halves) == 0 {
+	switch len(halves) {
+	case 0:
 		return nil
+	case 1:
+		return []string{"Its interval is ±" + Percent(halves[0])}
 	}
-	text := fmt.Sprintf("It tells apart differences from about %s on", Percent(math.Max(stats.Median(halves), .01)))
-	if len(halves) > 1 {
-		text += fmt.Sprintf(" (median of %d comparisons; %s in %s)", len(halves), Percent(widest), where)
-	}
-	return []string{text}
+	return []string{fmt.Sprintf("Half of its %d intervals are wider than ±%s", len(halves), Percent(stats.Median(halves)))}
 }
 
 // Step is a command, and what it is for.
@@ -130,9 +127,9 @@ type Step struct{ Command, Does string }
 // quieter machine saves more time.
 const mostBlocks = 100
 
-// Next is the one command to go on with: it finishes the run, removes what makes its
-// comparisons unfair, decides what is open of a service, says where its difference comes
-// from, or decides the rest. An import has none.
+// Next is the one command to go on with: it finishes the run, repeats it where the machine was
+// too loud to decide, removes what makes its comparisons unfair, decides what is open of a
+// service, says where its difference comes from, or decides the rest. An import has none.
 func (v *Report) Next() (Step, bool) {
 	if v.Manifest.Import != nil {
 		return Step{}, false
@@ -148,35 +145,30 @@ func (v *Report) Next() (Step, bool) {
 	if len(v.Contrasts) == 0 && len(v.Skipped) > 0 {
 		return Step{"tare", "the one command that adds environments, so that there is something to compare"}, true
 	}
-	var open, services []placed
-	var slowest *placed
+	var open []placed
+	unfair := false
 	for i := range v.Environments {
 		e := &v.Environments[i]
 		if e.Baseline || e.Rung {
 			continue
 		}
 		open = append(open, v.undecided(e)...)
-		if environment.Emulated(e.Facts.Label) {
-			continue // its cost is not that of a layer in use
-		}
-		for _, c := range comparisons(e, v.Primary()) {
-			if c.Confounded() && !c.Withheld() {
-				return Step{"tare parity " + commandLine([]string{name}), "what else differs, and how to remove it"}, true
-			}
-			if c.Verdict == verdict.Slower && !v.explained(c.Contrast) && (slowest == nil || v.rank(c) > v.rank(*slowest)) {
-				slowest = &c
-			}
+		unfair = unfair || !environment.Emulated(e.Facts.Label) && slices.ContainsFunc(comparisons(e, v.Primary()), func(c placed) bool { return c.Confounded() && !c.Withheld() })
+	}
+	if varied, _ := v.varied(); varied >= loudFrom && len(open) > 0 {
+		if again, is := v.Repeat(); is {
+			again.Does = "when nothing else runs here: the machine was too noisy for sizes"
+			return again, true
 		}
 	}
-	services = lists.Filter(open, func(c placed) bool { return v.serves(c.Row.Workload.Name) })
-	if next, is := v.decide(services); is {
+	if unfair {
+		return Step{"tare parity " + commandLine([]string{name}), "what else differs, and how to remove it"}, true
+	}
+	if next, is := v.decide(lists.Filter(open, func(c placed) bool { return v.serves(c.Row.Workload.Name) })); is {
 		return next, true
 	}
-	if slowest != nil && len(v.Plan.Steps) == 0 {
-		if study := v.studyArgument(); study != "" {
-			c := slowest.Contrast
-			return Step{"tare explain " + commandLine([]string{c.Workload, "--study", study, "--from", v.Plan.Baseline, "--to", c.Environment, "--budget", "5m"}), "which part of the layer costs that"}, true
-		}
+	if next, is := v.Explain(); is {
+		return next, true
 	}
 	if next, is := v.decide(open); is {
 		return next, true
@@ -185,6 +177,30 @@ func (v *Report) Next() (Step, bool) {
 		return Step{"tare doctor", "what disturbs this machine, and its fix: fewer blocks decide on a quiet one"}, true
 	}
 	return Step{"tare report " + commandLine([]string{name}), "the page with every trial and the conditions"}, true
+}
+
+// Explain is the command that says which part of a layer costs most, of the service that is
+// slowed down most, or of other work; none where that is known. The cost of an emulated guest
+// is not that of a layer in use.
+func (v *Report) Explain() (Step, bool) {
+	var slowest *placed
+	for i := range v.Environments {
+		e := &v.Environments[i]
+		if e.Baseline || e.Rung || environment.Emulated(e.Facts.Label) {
+			continue
+		}
+		for _, c := range comparisons(e, v.Primary()) {
+			if c.Verdict == verdict.Slower && !v.explained(c.Contrast) && (slowest == nil || v.rank(c) > v.rank(*slowest)) {
+				slowest = &c
+			}
+		}
+	}
+	study := v.studyArgument()
+	if slowest == nil || len(v.Plan.Steps) > 0 || study == "" {
+		return Step{}, false
+	}
+	c := slowest.Contrast
+	return Step{"tare explain " + commandLine([]string{c.Workload, "--study", study, "--from", v.Plan.Baseline, "--to", c.Environment, "--budget", "5m"}), "which part of the layer costs that"}, true
 }
 
 // rank puts services first, and then what costs most.
@@ -228,16 +244,21 @@ type Term struct{ Name, Means string }
 func (v *Report) Terms() (terms []Term) {
 	if v.Plan.Design.Order != verdict.OrderUnpaired && len(v.Contrasts) > 0 {
 		risk := quantity.Share(1 - v.Plan.Design.Confidence)
-		terms = append(terms, Term{"n", fmt.Sprintf("blocks, in each of which all environments run; the chance of a verdict of a difference that is not there is at most %s per metric, at any n", risk)})
+		terms = append(terms, Term{"n", fmt.Sprintf("blocks with a value on both sides; the chance of a verdict of a difference that is not there is at most %s per metric, at any n", risk)})
 	}
 	if slices.ContainsFunc(v.Contrasts, func(c verdict.Contrast) bool { return c.Leaning != "" && (c.Primary || c.Metric == companion) }) {
 		terms = append(terms, Term{"leaning", "the interval excludes zero, but all comparisons of a metric share the error: no verdict yet"})
+	}
+	if slices.ContainsFunc(v.Layers(), func(l Layer) bool {
+		return slices.ContainsFunc(l.Services, func(text string) bool { return strings.Contains(text, notDecided) })
+	}) {
+		terms = append(terms, Term{"undecided", "no verdict at the level that all comparisons of a metric share, though an interval by itself may exclude zero"})
 	}
 	if v.marked() {
 		terms = append(terms, Term{Mark, strings.TrimPrefix(MarkMeans, Mark+" ")})
 	}
 	if v.Plan.Price == nil && slices.ContainsFunc(v.Layers(), func(l Layer) bool { return len(l.Services) > 0 && l.CPU != "" }) {
-		terms = append(terms, Term{"money", "needs price: in the study"})
+		terms = append(terms, Term{"money", "not computed; add price: to the study"})
 	}
 	return terms
 }

@@ -41,36 +41,36 @@ func (c placed) takes() int {
 
 // Undecided says what has no verdict in an environment, and why; "" if nothing.
 func (v *Report) Undecided(e *Environment) string {
+	var texts []string
+	primary := comparisons(e, v.Primary())
 	all := v.undecided(e)
-	if len(all) == 0 {
-		return ""
-	}
 	few := lists.Filter(all, func(c placed) bool { return c.N < stats.LeastBlocks })
-	var names []string
-	for i, c := range all {
-		same := lists.Filter(all, func(o placed) bool { return o.Title() == c.Title() })
-		least, most := same[0].takes(), same[len(same)-1].takes()
-		blocks := fmt.Sprintf("~%d", least)
-		switch {
-		case slices.ContainsFunc(all[:i], func(o placed) bool { return o.Title() == c.Title() }):
-			continue
-		case len(few) == len(all):
-			names = append(names, c.Title())
-			continue
-		case least == math.MaxInt:
-			blocks = fmt.Sprintf("over %d", verdict.FarAway)
-		case most == math.MaxInt:
-			blocks += fmt.Sprintf(" to over %d", verdict.FarAway)
-		case most > least:
-			blocks += fmt.Sprintf(" to ~%d", most)
-		}
-		names = append(names, c.Title()+" ("+blocks+" blocks)")
+	rest := lists.Filter(all, func(c placed) bool { return c.N >= stats.LeastBlocks })
+	if len(rest) > 0 {
+		names := lists.Map(rest, func(c placed) string {
+			blocks := fmt.Sprintf("~%d", c.takes())
+			if c.takes() == math.MaxInt {
+				blocks = fmt.Sprintf("over %d", verdict.FarAway)
+			}
+			return c.among(primary) + " (" + blocks + " blocks)"
+		})
+		texts = append(texts, strings.Join(andMore(names), ", ")+": they vary more from block to block than they differ")
 	}
-	why := "they vary more from block to block than they differ"
-	if len(few) == len(all) {
-		why = fmt.Sprintf("too few blocks, of which an interval takes at least %d", stats.LeastBlocks)
+	if len(few) > 0 {
+		names := lists.Map(few, func(c placed) string { return fmt.Sprintf("%s (n=%d)", c.among(primary), c.N) })
+		texts = append(texts, fmt.Sprintf("%s: too few blocks, of which an interval takes at least %d", strings.Join(andMore(names), ", "), stats.LeastBlocks))
 	}
-	return strings.Join(andMore(names), ", ") + ": " + why
+	return strings.Join(texts, "; ")
+}
+
+// among is the title of a comparison, with its metric where the others have one of another
+// metric there.
+func (c placed) among(all []placed) string {
+	name := c.Title()
+	if same := lists.Filter(all, func(o placed) bool { return o.Title() == name }); len(same) > 1 {
+		name += " " + c.Row.Metric.Title()
+	}
+	return name
 }
 
 // CPU says what the CPU time of services means for the number of machines, where the CPU is

@@ -176,6 +176,9 @@ func tailOf(w Workload) string {
 	return ""
 }
 
+// notDecided stands behind a change that has no verdict.
+const notDecided = " (undecided)"
+
 // across is a change at one level, or from the least to the most over several; with its
 // word, or only where it is undecided.
 func across(of []placed, worded, undecided bool) string {
@@ -188,7 +191,7 @@ func across(of []placed, worded, undecided bool) string {
 		case worded:
 			text = headWord(c.Contrast) + " " + text
 		case undecided && (c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None && !c.Unpaired):
-			text += " (undecided)"
+			text += notDecided
 		}
 		return text
 	}
@@ -225,10 +228,7 @@ func (v *Report) otherWork(e *Environment) (texts []string) {
 		}
 		slices.SortStableFunc(of, func(a, b placed) int { return cmp.Compare(math.Abs(b.Estimate), math.Abs(a.Estimate)) })
 		names := lists.Map(of, func(c placed) string {
-			name := c.Title()
-			if several := lists.Filter(all, func(o placed) bool { return o.Title() == name }); len(several) > 1 {
-				name += " " + c.Row.Metric.Title()
-			}
+			name := c.among(all)
 			if c.Withheld() || c.N == 0 {
 				return name
 			}

@@ -26,8 +26,12 @@ func answer(v *model.Report, o Options) Section {
 		s.Parts = append(s.Parts, Part{Table: t.Narrow(0)})
 	}
 	told := slices.Concat(said("load", v.Load()), said("machine", v.Health()))
+	next, is := v.Next()
 	for _, part := range v.Parts() {
 		told = append(told, said("parts", part)...)
+	}
+	if why, unknown := v.Explain(); unknown && len(v.Parts()) == 0 && why != next {
+		told = append(told, command("parts", why, true)...)
 	}
 	var terms []Cell
 	for _, term := range v.Terms() {
@@ -36,9 +40,9 @@ func answer(v *model.Report, o Options) Section {
 	if o.Short {
 		told = append(told, terms...)
 	}
-	next, is := v.Next()
 	told = append(told, command("next", next, is)...)
 	again, is := v.Repeat()
+	is = is && again.Command != next.Command
 	if told = append(told, command("repeat", again, is)...); len(told) > 0 {
 		s.Parts = append(s.Parts, Part{Notes: told})
 	}
