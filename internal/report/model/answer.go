@@ -149,11 +149,11 @@ func (v *Report) Next() (Step, bool) {
 	unfair := false
 	for i := range v.Environments {
 		e := &v.Environments[i]
-		if e.Baseline || e.Rung {
-			continue
+		if e.Baseline || e.Rung || environment.Emulated(e.Facts.Label) {
+			continue // the cost of an emulated guest is not that of a layer in use
 		}
 		open = append(open, v.undecided(e)...)
-		unfair = unfair || !environment.Emulated(e.Facts.Label) && slices.ContainsFunc(comparisons(e, v.Primary()), func(c placed) bool { return c.Confounded() && !c.Withheld() })
+		unfair = unfair || slices.ContainsFunc(comparisons(e, v.Primary()), func(c placed) bool { return c.Confounded() && !c.Withheld() })
 	}
 	if varied, _ := v.varied(); varied >= loudFrom && len(open) > 0 {
 		if again, is := v.Repeat(); is {

@@ -62,6 +62,13 @@ func TestTheNextCommandSuitsTheStateOfTheRun(t *testing.T) {
 			})},
 		{"a loud machine left things open", "tare rerun quick-20261121-014500", all(verdicts(verdict.Inconclusive, 40), loud)},
 		{"a loud machine decided all", "tare report quick-20261121-014500", all(verdicts(verdict.Equivalent, 0), loud)},
+		{"a service is open in an emulated guest alone", explain, all(verdicts(verdict.Slower, 0), func(in *model.Input) {
+			for i := range in.Contrasts {
+				if c := &in.Contrasts[i]; c.Environment == "vm" && c.Workload == "redis" {
+					c.Verdict, c.N = verdict.None, 2
+				}
+			}
+		})},
 		{"all is open, far away", "tare doctor", verdicts(verdict.Inconclusive, 400)},
 		{"all is slower", explain, verdicts(verdict.Slower, 0)},
 		{"all is equivalent", "tare report quick-20261121-014500", verdicts(verdict.Equivalent, 0)},
