@@ -28,7 +28,7 @@ func TestEachFormatBeginsWithTheAnswer(t *testing.T) {
 		text = strings.Join(strings.Fields(text), " ")
 		for _, want := range []string{
 			"redis slower (n=12): get from -4.6% [-6.6%, -1.6%] at clients=10 to -8.5% [-12.6%, -4.2%] at clients=200, ",
-			"+2.8% to +3.5% in redis, and so the number of machines where it is the limit; geomean of 10: +3.0%",
+			"+2.8% to +3.5% in redis; the machines needed change alike where the CPU is the limit; +3.0% over all 10 workloads and levels (geomean)",
 			"slower (n=12): startup ×13.9 [×13.4, ×14.4], nginx -8.2% [-10.0%, -4.7%], syscalls -7.0% [-7.9%, -6.0%]",
 			"equivalent (n=12): sysbench-cpu +0.4% [-0.1%, +0.8%]",
 			"fio-randwrite (~178 blocks), fio-randread (over 1000 blocks): they vary more from block to block than they differ",

@@ -252,7 +252,7 @@ func (v *Report) Terms() (terms []Term) {
 	if slices.ContainsFunc(v.Layers(), func(l Layer) bool {
 		return slices.ContainsFunc(l.Services, func(text string) bool { return strings.Contains(text, notDecided) })
 	}) {
-		terms = append(terms, Term{"undecided", "no verdict at the level that all comparisons of a metric share, though an interval by itself may exclude zero"})
+		terms = append(terms, Term{"undecided", "this run cannot tell yet: an interval by itself may exclude zero, but not at the level that all comparisons of a metric share"})
 	}
 	if v.marked() {
 		terms = append(terms, Term{Mark, strings.TrimPrefix(MarkMeans, Mark+" ")})

@@ -79,7 +79,7 @@ func (c placed) among(all []placed) string {
 func (v *Report) CPU(e *Environment) string {
 	text := v.spread(e, cost.CPU)
 	if text != "" {
-		text += ", and so the number of machines where it is the limit"
+		text += "; the machines needed change alike where the CPU is the limit"
 	}
 	return strings.TrimPrefix(text+v.mean(e, cost.CPU), "; ")
 }
@@ -138,7 +138,7 @@ func (v *Report) mean(e *Environment, metric string) string {
 	}
 	means := verdict.Geomeans(own)
 	if i := slices.IndexFunc(means, func(g verdict.Geomean) bool { return g.Environment == e.Name }); i >= 0 {
-		return fmt.Sprintf("; geomean of %d: %s", means[i].Places, verdict.Change(means[i].Log))
+		return fmt.Sprintf("; %s over all %d workloads and levels (geomean)", verdict.Change(means[i].Log), means[i].Places)
 	}
 	return ""
 }
