@@ -168,7 +168,8 @@ func (s *Store) Remove(digest string) error {
 	return s.removeFetched()
 }
 
-// removeFetched deletes dependencies that no image in the store needs.
+// removeFetched deletes dependencies that no image in the store needs, and with the last
+// recipe the bases.
 func (s *Store) removeFetched() error {
 	used := map[string]bool{}
 	for _, path := range s.records() {
@@ -181,6 +182,10 @@ func (s *Store) removeFetched() error {
 		}
 	}
 	kept, _ := filepath.Glob(s.files.Path("fetched", "*.tar"))
+	if recipes, _ := filepath.Glob(s.files.Path("recipes", "*.json")); len(recipes) == 0 {
+		bases, _ := filepath.Glob(s.files.Path("bases", "*.tar"))
+		kept = append(kept, bases...)
+	}
 	for _, path := range kept {
 		if used[filepath.Base(path)] {
 			continue

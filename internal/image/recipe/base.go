@@ -32,11 +32,11 @@ func nothing() []string {
 	}
 }
 
-// base is the same from a tar of it. mmdebstrap makes the device nodes.
-func base(file string) []string {
+// base is the same from a tar of it, base.tar of the build. mmdebstrap makes the device nodes.
+func base() []string {
 	return []string{
 		"--variant=custom", "--skip=check/empty",
-		`--setup-hook=tar -x -C "$1" --numeric-owner --same-permissions --exclude='./dev/*' -f ` + file,
+		`--setup-hook=tar -x -C "$1" --numeric-owner --same-permissions --exclude='./dev/*' -f "$TARE_BUILD/base.tar"`,
 	}
 }
 
@@ -87,11 +87,10 @@ func (b bootstrap) image(ctx context.Context, kept store.Directory, file string)
 		return err
 	}
 	// Under a second name, so that it stays if another build removes it.
-	mine := filepath.Join(b.work, "base.tar")
-	if err := os.Link(path, mine); err != nil {
+	if err := os.Link(path, filepath.Join(b.work, "base.tar")); err != nil {
 		return store.Explain(err)
 	}
-	err = b.write(ctx, file, append(base(mine), customize...)...)
+	err = b.write(ctx, file, append(base(), customize...)...)
 	if err == nil || !store.Exists(filepath.Join(b.work, "stale")) {
 		return err
 	}
