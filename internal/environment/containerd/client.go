@@ -20,6 +20,8 @@ const (
 	snapshotter = "overlayfs"
 	// requestTimeout bounds questions; those that transfer an image have none.
 	requestTimeout = 20 * time.Second
+	// removalTimeout bounds removals, which wait for containerd's garbage collector.
+	removalTimeout = 2 * time.Minute
 )
 
 // dial returns a client of the containerd at an address, after a look at its socket: the

@@ -65,6 +65,8 @@ func (m *manager) importImage(ctx context.Context, c *client.Client, img *image.
 // forget removes the images that tare loaded, except those that are kept, and the namespace
 // when nothing is left in it.
 func forget(ctx context.Context, keep func(digest string) bool) (removed []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
+	defer cancel()
 	m := &manager{options: Options{Address: Address()}}
 	c, err := dial(ctx, m.options.Address)
 	if err != nil {

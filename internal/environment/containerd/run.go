@@ -89,10 +89,7 @@ func (c *container) create(ctx context.Context, b oci.Bundle) (err error) {
 	if err != nil {
 		return m.explain("making a lease", err)
 	}
-	defer func() {
-		gone := c.client.LeasesService().Delete(context.WithoutCancel(ctx), lease, leases.SynchronousDelete)
-		err = errors.Join(err, m.explain("removing the lease "+id, absent(gone)))
-	}()
+	defer func() { err = errors.Join(err, removeLease(context.WithoutCancel(ctx), m, c.client, lease)) }()
 	leased := leases.WithLease(ctx, lease.ID)
 	img, err := c.client.GetImage(leased, b.Image.EngineName())
 	if err != nil {
@@ -184,8 +181,16 @@ func (c *container) Remove(ctx context.Context) error {
 	return errors.Join(append(problems, c.client.Close())...)
 }
 
+func removeLease(ctx context.Context, m *manager, c *client.Client, lease leases.Lease) error {
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
+	defer cancel()
+	return m.explain("removing the lease "+lease.ID, absent(c.LeasesService().Delete(ctx, lease, leases.SynchronousDelete)))
+}
+
 // remove ends the task of a container, and removes both and the snapshot.
 func remove(ctx context.Context, m *manager, c client.Container) error {
+	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
+	defer cancel()
 	task, err := c.Task(ctx, nil)
 	if err == nil {
 		err = end(ctx, task)

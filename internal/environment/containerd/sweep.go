@@ -3,13 +3,11 @@ package containerd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/containerd/containerd/v2/client"
-	"github.com/containerd/containerd/v2/core/leases"
 
 	"tare/internal/environment/support/shims"
 	"tare/internal/host/cleanup"
@@ -70,8 +68,7 @@ func sweepAt(ctx context.Context, m *manager, home string, dead func(ownerID str
 	}
 	for _, found := range list {
 		if left(found.Labels) {
-			failed := c.LeasesService().Delete(ctx, found, leases.SynchronousDelete)
-			done(fmt.Sprintf("lease %s", found.ID), m.explain("removing the lease "+found.ID, absent(failed)))
+			done("lease "+found.ID, removeLease(ctx, m, c, found))
 		}
 	}
 	return removed, err
