@@ -86,7 +86,6 @@ var parts = []struct {
 	{"fingerprint", measureFingerprint, false},
 	{"sampler", measureSampler, false},
 	{"CPU of the sampler", measureSamplerCPU, false},
-	{"precision", measurePrecision, false},
 	{"verdicts", measureVerdicts, false},
 }
 
