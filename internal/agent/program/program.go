@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 )
 
@@ -24,7 +25,34 @@ var files embed.FS
 // Write writes the agent's executable to the directory, once per version, and
 // returns its path.
 func Write(directory string) (path string, err error) {
+	if own, err := own(); err == nil && own.in(directory) {
+		return filepath.Join(directory, own.name), nil
+	}
 	return write(files, beside(), directory)
+}
+
+// own is the file of this program's agent: its contents are some megabytes, which no start
+// of an instance has to read.
+var own = sync.OnceValues(func() (file, error) {
+	binary, err := Contents()
+	return fileOf(binary), err
+})
+
+// file is what the agent's executable is in a directory.
+type file struct {
+	name string
+	size int64
+}
+
+func fileOf(binary []byte) file {
+	sum := sha256.Sum256(binary)
+	return file{name + "-" + hex.EncodeToString(sum[:6]), int64(len(binary))}
+}
+
+// in reports whether a directory has the whole file.
+func (f file) in(directory string) bool {
+	info, err := os.Stat(filepath.Join(directory, f.name))
+	return err == nil && info.Size() == f.size && info.Mode().Perm() == 0o755
 }
 
 // Contents is the agent's executable: the embedded one, or, where `go install` built tare
@@ -58,9 +86,9 @@ func write(from fs.FS, beside, directory string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(binary)
-	path = filepath.Join(directory, "tare-agent-"+hex.EncodeToString(sum[:6]))
-	if info, err := os.Stat(path); err == nil && info.Size() == int64(len(binary)) && info.Mode().Perm() == 0o755 {
+	f := fileOf(binary)
+	path = filepath.Join(directory, f.name)
+	if f.in(directory) {
 		return path, nil
 	}
 	if err := os.MkdirAll(directory, 0o755); err != nil {
