@@ -102,6 +102,10 @@ func (r *Rules) Compare(baseline, environment Side, base, other Fingerprint, str
 	index := map[kind]int{}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		x, y := base.fact(key), other.fact(key)
+		if x.Missing == "" && y.Missing == "" && x.Value == y.Value { // for every rule
+			c.Same++
+			continue
+		}
 		rule := m.rule(key)
 		if x.Missing != "" || y.Missing != "" {
 			if rule.Compare != compareIgnore {
