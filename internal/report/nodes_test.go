@@ -65,12 +65,12 @@ func TestWhatDiffersBetweenNodesIsReported(t *testing.T) {
 }
 
 func TestARunOnOneNodeIsReportedAsOneWithout(t *testing.T) {
-	in := reporttest.OnNodes("node-a")
+	in, quick := reporttest.OnNodes("node-a"), reporttest.Quick()
 	for i := range in.Trials {
-		in.Trials[i].Metrics = reporttest.Quick().Trials[i].Metrics
+		in.Trials[i].Metrics = quick.Trials[i].Metrics
 	}
 	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
-	without := formats(reporttest.Quick())
+	without := formats(quick)
 	for format, write := range formats(in) {
 		var one, other bytes.Buffer
 		if err := write(&one); err != nil {
