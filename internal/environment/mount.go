@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/base/bounded"
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 )
 
 // Mount is a directory or a file of this machine that an instance has too.
@@ -64,10 +65,7 @@ func ParseMount(text, directory string) (m Mount, err error) {
 
 // hostPath is an absolute path of this machine, without links.
 func hostPath(name, directory string) (string, error) {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(directory, name)
-	}
-	name, err := filepath.Abs(name)
+	name, err := filepath.Abs(strictyaml.In(directory, name))
 	if err != nil {
 		return "", err
 	}

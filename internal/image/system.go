@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -208,21 +207,10 @@ func (i *Image) SystemName(ctx context.Context) (string, error) {
 // Absolute returns the system with its paths made absolute, from a directory.
 func (s System) Absolute(directory string) System {
 	if strings.Contains(s.Kernel, "/") {
-		s.Kernel = absolute(s.Kernel, directory)
+		s.Kernel = strictyaml.Absolute(directory, s.Kernel)
 	}
 	if s.Modules != "" {
-		s.Modules = absolute(s.Modules, directory)
+		s.Modules = strictyaml.Absolute(directory, s.Modules)
 	}
 	return s
-}
-
-func absolute(name, directory string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	joined := filepath.Join(directory, name)
-	if whole, err := filepath.Abs(joined); err == nil {
-		return whole
-	}
-	return joined
 }

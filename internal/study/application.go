@@ -164,9 +164,7 @@ func (s applicationSection) read(at strictyaml.Node, directory string) (app *app
 		return nil, key, ""
 	}
 	for i, name := range files {
-		if !filepath.IsAbs(name) {
-			files[i] = filepath.Join(directory, name)
-		}
+		files[i] = strictyaml.In(directory, name)
 	}
 	var err error
 	if key == "manifest" {

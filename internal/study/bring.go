@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,17 +69,6 @@ func texts(s section) func(yield func(strictyaml.Node, string) bool) {
 	}
 }
 
-// absolute is a path that is relative to a directory.
-func absolute(directory, name string) string {
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(directory, name)
-	}
-	if path, err := filepath.Abs(name); err == nil { // else the working directory is gone
-		name = path
-	}
-	return name
-}
-
 // DefaultInput is where an input is inside that does not say it.
 const DefaultInput = "/data/input"
 
@@ -97,7 +85,7 @@ func parseInput(text, directory string) (i Input, err error) {
 	if err != nil {
 		return i, err
 	}
-	i.From = absolute(directory, i.From)
+	i.From = strictyaml.Absolute(directory, i.From)
 	if i.SHA256, err = bounded.Sum(i.From); err != nil {
 		return i, fmt.Errorf("%s: %w", i.From, bounded.Cause(err))
 	}
@@ -146,7 +134,7 @@ func resolveSecret(s section, directory string) (sources []secret.Source) {
 			continue
 		}
 		if source.File != "" {
-			source.File = absolute(directory, source.File)
+			source.File = strictyaml.Absolute(directory, source.File)
 		}
 		sources = append(sources, source)
 	}

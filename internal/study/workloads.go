@@ -3,7 +3,6 @@ package study
 import (
 	"errors"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -230,8 +229,8 @@ func packOf(entry strictyaml.Node, file *File, problems *strictyaml.Problems) *w
 	if own := file.packs[use]; own != nil {
 		return own
 	}
-	if strictyaml.IsPath(use) && !filepath.IsAbs(use) {
-		use = filepath.Join(file.directory, use)
+	if strictyaml.IsPath(use) {
+		use = strictyaml.In(file.directory, use)
 	}
 	pack, err = workload.Find(use)
 	var inPack strictyaml.Problems

@@ -11,6 +11,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"tare/internal/base/quantity"
+	"tare/internal/base/strictyaml"
 )
 
 // remote refuses what Compose would fetch: include and extends of Git repositories and
@@ -77,7 +78,7 @@ func (i included) check(ctx context.Context, files types.ConfigDetails, base boo
 		if (remote{}).Accept(name) {
 			continue
 		} else if name != "" {
-			path := absolute(files.WorkingDir, name)
+			path := strictyaml.In(files.WorkingDir, name)
 			of = types.ConfigDetails{WorkingDir: filepath.Dir(path), ConfigFiles: []types.ConfigFile{{Filename: path}}, Environment: files.Environment}
 			if err := i.file(ctx, of, true); err != nil {
 				return err
@@ -111,15 +112,15 @@ func (i included) include(ctx context.Context, from types.ConfigDetails, entry a
 	if len(paths) == 0 || (remote{}).Accept(paths[0]) {
 		return nil
 	}
-	details := types.ConfigDetails{WorkingDir: filepath.Dir(absolute(from.WorkingDir, paths[0]))}
+	details := types.ConfigDetails{WorkingDir: filepath.Dir(strictyaml.In(from.WorkingDir, paths[0]))}
 	if dir, _ := one["project_directory"].(string); dir != "" {
-		details.WorkingDir = absolute(from.WorkingDir, dir)
+		details.WorkingDir = strictyaml.In(from.WorkingDir, dir)
 	}
 	for _, path := range paths {
-		details.ConfigFiles = append(details.ConfigFiles, types.ConfigFile{Filename: absolute(from.WorkingDir, path)})
+		details.ConfigFiles = append(details.ConfigFiles, types.ConfigFile{Filename: strictyaml.In(from.WorkingDir, path)})
 	}
 	for n := range variables {
-		variables[n] = absolute(from.WorkingDir, variables[n])
+		variables[n] = strictyaml.In(from.WorkingDir, variables[n])
 	}
 	if own := filepath.Join(details.WorkingDir, ".env"); len(variables) == 0 && exists(own) {
 		variables = []string{own}
@@ -159,14 +160,6 @@ func (i included) file(ctx context.Context, files types.ConfigDetails, base bool
 		return fmt.Errorf("it includes and extends more than %d files", mostFiles)
 	}
 	return i.check(ctx, files, base)
-}
-
-// absolute is a path as a file in a directory means it.
-func absolute(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
 }
 
 // words are the strings of a value that is one string or a list of them.

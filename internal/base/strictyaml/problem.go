@@ -165,6 +165,23 @@ func IsPath(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
+// In is a path that a file in a directory names.
+func In(directory, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(directory, path)
+}
+
+// Absolute is In from / on. What is from there already stays as it is.
+func Absolute(directory, path string) string {
+	whole, err := filepath.Abs(In(directory, path))
+	if filepath.IsAbs(path) || err != nil { // the working directory is gone
+		return path
+	}
+	return whole
+}
+
 // Names are those of the YAML files of a directory that is embedded in the program, sorted.
 func Names(files embed.FS, directory string) []string {
 	entries, err := files.ReadDir(directory)

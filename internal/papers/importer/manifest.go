@@ -138,8 +138,8 @@ func (r *Request) add(b batch, at strictyaml.Node, directory string) {
 		return
 	}
 	tool := b.Tool
-	if strictyaml.IsPath(tool) && !filepath.IsAbs(tool) {
-		tool = filepath.Join(directory, tool)
+	if strictyaml.IsPath(tool) {
+		tool = strictyaml.In(directory, tool)
 	}
 	out, names, key, err := b.resolve(tool)
 	if err != nil {
@@ -241,9 +241,7 @@ func expand(patterns []string, at strictyaml.Node, directory string) []string {
 	}
 	var paths []string
 	for i, pattern := range patterns {
-		if !filepath.IsAbs(pattern) {
-			pattern = filepath.Join(directory, pattern)
-		}
+		pattern = strictyaml.In(directory, pattern)
 		found, err := filepath.Glob(pattern)
 		if err == nil && len(found) == 0 {
 			if _, missing := os.Stat(pattern); missing == nil {
