@@ -30,9 +30,7 @@ type builder struct {
 
 func (b *builder) note(format string, values ...any) {
 	text := fmt.Sprintf(format, values...)
-	if !slices.Contains(b.notes, text) {
-		b.notes = append(b.notes, text)
-	}
+	b.notes = lists.Add(b.notes, text)
 }
 
 // build collects all changes from one environment to the other. Where it is called again,

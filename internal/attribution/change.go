@@ -33,9 +33,7 @@ func names(changes []change) []string {
 // groups of the changes, each once.
 func groups(changes []change) (list []string) {
 	for _, a := range changes {
-		if !slices.Contains(list, a.Group) {
-			list = append(list, a.Group)
-		}
+		list = lists.Add(list, a.Group)
 	}
 	return list
 }

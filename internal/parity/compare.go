@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"tare/internal/base/lists"
 )
 
 // Side is one of two compared environments, as the plan configures it.
@@ -164,11 +166,7 @@ func (f Fingerprint) fact(key string) Fact {
 func (f *Finding) add(also Finding, d Difference) {
 	f.Differences = append(f.Differences, d)
 	f.Touches, f.NoVerdict = f.Touches || also.Touches, f.NoVerdict || also.NoVerdict
-	for _, asked := range also.Asked {
-		if !slices.Contains(f.Asked, asked) {
-			f.Asked = append(f.Asked, asked)
-		}
-	}
+	f.Asked = lists.Add(f.Asked, also.Asked...)
 }
 
 // withoutDuplicates drops differing parameters that another finding of the same

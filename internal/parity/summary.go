@@ -80,11 +80,7 @@ func (s *Summary) add(c Comparison) {
 		}
 		(*list)[i].add(c.Workload, f)
 	}
-	for _, u := range c.Unseen {
-		if !slices.Contains(s.Unseen, u) {
-			s.Unseen = append(s.Unseen, u)
-		}
-	}
+	s.Unseen = lists.Add(s.Unseen, c.Unseen...)
 }
 
 func (c *Cause) add(workload string, f Finding) {
@@ -93,16 +89,8 @@ func (c *Cause) add(workload string, f Finding) {
 		c.Over = append(c.Over, workload)
 		c.Touches, c.NoVerdict = true, c.NoVerdict || f.NoVerdict
 	}
-	for _, asked := range f.Asked {
-		if !slices.Contains(c.Asked, asked) {
-			c.Asked = append(c.Asked, asked)
-		}
-	}
-	for _, d := range f.Differences {
-		if !slices.Contains(c.Differences, d) {
-			c.Differences = append(c.Differences, d)
-		}
-	}
+	c.Asked = lists.Add(c.Asked, f.Asked...)
+	c.Differences = lists.Add(c.Differences, f.Differences...)
 }
 
 // Unfair returns an error with the names of the confounds; nil if there are none.

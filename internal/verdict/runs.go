@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 	"tare/internal/stats"
 	"tare/internal/study"
@@ -116,11 +117,7 @@ func MarkChanges(changes []Moved, baseline string, mark func([]Contrast) []Contr
 	}
 	for i, cost := range mark(costs) {
 		for _, w := range cost.Warnings {
-			for _, name := range w.Confounds {
-				if !slices.Contains(changes[i].Confounds, name) {
-					changes[i].Confounds = append(changes[i].Confounds, name)
-				}
-			}
+			changes[i].Confounds = lists.Add(changes[i].Confounds, w.Confounds...)
 		}
 		if cost.Withheld() {
 			changes[i].Verdict, changes[i].Leaning, changes[i].Reason = None, "", cost.Reason

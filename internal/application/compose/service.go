@@ -14,6 +14,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"tare/internal/application"
+	"tare/internal/base/lists"
 )
 
 // application is a project as tare runs it.
@@ -232,9 +233,7 @@ func ports(c types.ServiceConfig) (all, published []int, err error) {
 			return nil, nil, fmt.Errorf("expose: %q is not a port or a range of ports, such as 8080 or 8080-8090", text)
 		}
 		for port := low; port <= high && len(all) < mostPorts && (protocol == "tcp" || protocol == ""); port++ {
-			if !slices.Contains(all, int(port)) {
-				all = append(all, int(port))
-			}
+			all = lists.Add(all, int(port))
 		}
 	}
 	return all, published, nil

@@ -124,9 +124,7 @@ func (r *reader) problem(o objects.Object, at *yaml.Node, format string, values 
 func (r *reader) note(key, why, user string) {
 	for _, n := range r.notes {
 		if n.key == key && n.why == why {
-			if !slices.Contains(n.users, user) {
-				n.users = append(n.users, user)
-			}
+			n.users = lists.Add(n.users, user)
 			return
 		}
 	}

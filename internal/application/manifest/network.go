@@ -100,9 +100,7 @@ func (r *reader) expose(s *service) {
 		case n != int(port.Port):
 			r.note("port", "nothing forwards it; the load connects to the targetPort", o.Name)
 		}
-		if !slices.Contains(to.Ports, n) {
-			to.Ports = append(to.Ports, n)
-		}
+		to.Ports = lists.Add(to.Ports, n)
 		outside := s.spec.Type == corev1.ServiceTypeNodePort || s.spec.Type == corev1.ServiceTypeLoadBalancer
 		if outside && !slices.Contains(to.Published, n) {
 			to.Published = append(to.Published, n)

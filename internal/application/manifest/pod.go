@@ -154,9 +154,7 @@ func (c container) variables() {
 	secrets := map[string]application.Variable{}
 	var names []string
 	set := func(name, value string) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = lists.Add(names, name)
 		values[name], c.known[name] = value, value
 		delete(secrets, name)
 	}

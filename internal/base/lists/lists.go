@@ -29,6 +29,16 @@ func Filter[T any](list []T, keep func(T) bool) []T {
 	return kept
 }
 
+// Add appends those of some values that the list does not have.
+func Add[T comparable](list []T, values ...T) []T {
+	for _, v := range values {
+		if !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
 // Find returns the first value that matches; nil if there is none.
 func Find[T any](list []T, match func(*T) bool) *T {
 	for i := range list {

@@ -262,11 +262,7 @@ func (m machine) asRoot(command string) string {
 }
 
 func unique(words []string) (list []string) {
-	for _, w := range words {
-		if !slices.Contains(list, w) {
-			list = append(list, w)
-		}
-	}
+	list = lists.Add(list, words...)
 	return list
 }
 

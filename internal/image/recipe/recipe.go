@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"tare/internal/base/bounded"
+	"tare/internal/base/lists"
 	"tare/internal/linux/beneath"
 )
 
@@ -81,11 +82,7 @@ func Merge(recipes ...Recipe) (Recipe, error) {
 			}
 			files[f.Path] = f
 		}
-		for _, c := range r.Commands {
-			if !slices.Contains(merged.Commands, c) {
-				merged.Commands = append(merged.Commands, c)
-			}
-		}
+		merged.Commands = lists.Add(merged.Commands, r.Commands...)
 	}
 	slices.Sort(merged.Components)
 	merged.Components = slices.Compact(merged.Components)

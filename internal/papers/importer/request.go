@@ -90,9 +90,7 @@ func (r *Request) names() []string {
 	var found []string
 	for _, b := range r.Batches {
 		for _, f := range b.Files {
-			if !slices.Contains(found, f.Environment) {
-				found = append(found, f.Environment)
-			}
+			found = lists.Add(found, f.Environment)
 		}
 	}
 	place := func(name string) int {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/linux/private"
 	"tare/internal/rundir"
@@ -173,11 +174,7 @@ func newTo(run *rundir.Run, contents []*content) error {
 func (r *Request) settle(plan *study.Plan, m *rundir.Manifest, b *built, had []rundir.Trial) error {
 	all := append(slices.Clone(had), b.trials...)
 	m.Import.Files = append(slices.Clone(m.Import.Files), b.files...)
-	for _, text := range b.unsure() {
-		if !slices.Contains(m.Import.Unsure, text) {
-			m.Import.Unsure = append(m.Import.Unsure, text)
-		}
-	}
+	m.Import.Unsure = lists.Add(m.Import.Unsure, b.unsure()...)
 	m.Import.Machine = cmp.Or(m.Import.Machine, r.Machine)
 	if r.Interleaved {
 		if err := contradicts(all); err != nil {

@@ -302,9 +302,7 @@ func glob(pattern, text string) bool {
 func levelsOf(figures []Figure) []string {
 	var levels []string
 	for _, f := range figures {
-		if !slices.Contains(levels, f.Level) {
-			levels = append(levels, f.Level)
-		}
+		levels = lists.Add(levels, f.Level)
 	}
 	return levels
 }

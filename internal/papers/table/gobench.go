@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"golang.org/x/perf/benchfmt"
+
+	"tare/internal/base/lists"
 )
 
 // goBenchLine is a result of Go's benchmarks: a name, iterations, and a value with its unit.
@@ -35,9 +37,7 @@ func goBench(name string, data []byte) (*table, error) {
 			return nil, fmt.Errorf("%s:%d: %s", name, r.Line, r.Msg)
 		case *benchfmt.Result:
 			pkg := r.GetConfig("pkg")
-			if !slices.Contains(packages, pkg) {
-				packages = append(packages, pkg)
-			}
+			packages = lists.Add(packages, pkg)
 			for _, key := range r.Config {
 				if !slices.Contains(t.columns, key.Key) && key.Key != "pkg" {
 					t.columns, configured = append(t.columns, key.Key), append(configured, key.Key)

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/base/strictyaml"
 	"tare/internal/workload/parse"
@@ -242,11 +243,7 @@ func (t *table) records(r *Records, file int, c Columns) error {
 			r.Unused = append(r.Unused, name)
 		}
 	}
-	for _, remark := range t.remarks {
-		if !slices.Contains(r.Remarks, remark) {
-			r.Remarks = append(r.Remarks, remark)
-		}
-	}
+	r.Remarks = lists.Add(r.Remarks, t.remarks...)
 	none := 0
 	for i := range t.rows {
 		for _, v := range values {

@@ -67,16 +67,12 @@ func looksOf(v *model.Report, panel *model.SourcePanel) (looks []identity) {
 	for _, l := range panel.Lines {
 		look, known := all[l.Environment]
 		if !known { // of another run
-			if !slices.Contains(others, l.Environment) {
-				others = append(others, l.Environment)
-			}
+			others = lists.Add(others, l.Environment)
 			i := (len(palette) - 1 - slices.Index(others, l.Environment)%(len(palette)-1))
 			look = identity{"", palette[i], i, dashes[i]}
 		}
 		if l.Rest != "" {
-			if !slices.Contains(rests, l.Rest) {
-				rests = append(rests, l.Rest)
-			}
+			rests = lists.Add(rests, l.Rest)
 			look.symbol = slices.Index(rests, l.Rest)
 			look.dash = dashes[look.symbol%len(dashes)]
 		}

@@ -109,9 +109,7 @@ func cellOrder(draw order, cells []cell) []cell {
 	shuffle(draw, cells)
 	var shapes []string // in the order of their first cell
 	for _, c := range cells {
-		if !slices.Contains(shapes, c.shape) {
-			shapes = append(shapes, c.shape)
-		}
+		shapes = lists.Add(shapes, c.shape)
 	}
 	slices.SortStableFunc(cells, func(a, b cell) int {
 		switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/stats"
 	"tare/internal/usage"
 )
@@ -212,11 +213,7 @@ func timedWith(name string) string {
 // Remarks lists the notes of the trials, and which figures are missing and why.
 func Remarks(sides ...[]Counted) (lines []string) {
 	for _, t := range slices.Concat(sides...) {
-		for _, note := range t.Evidence.Notes {
-			if !slices.Contains(lines, note) {
-				lines = append(lines, note)
-			}
-		}
+		lines = lists.Add(lines, t.Evidence.Notes...)
 	}
 	about := map[string][]string{} // reason → names
 	figures(sides, func(name string, f usage.Figure) {

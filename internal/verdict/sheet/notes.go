@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/verdict"
 )
 
@@ -53,9 +54,7 @@ func Group(c verdict.Contrast) string {
 func (s *Sheet) Notes(contrasts []verdict.Contrast, name func(string) string) []string {
 	var notes []string
 	add := func(note string) {
-		if !slices.Contains(notes, note) {
-			notes = append(notes, note)
-		}
+		notes = lists.Add(notes, note)
 	}
 	several := slices.ContainsFunc(contrasts, func(c verdict.Contrast) bool {
 		return Group(c) != Group(contrasts[0]) || c.Better != contrasts[0].Better

@@ -5,8 +5,8 @@ package sheet
 
 import (
 	"fmt"
-	"slices"
 
+	"tare/internal/base/lists"
 	"tare/internal/papers/table"
 	"tare/internal/subject"
 )
@@ -51,9 +51,7 @@ func Read(files []table.File, columns table.Columns) (*Sheet, error) {
 	s.blocks = len(numbers)
 	for _, one := range records.All {
 		at := subject.Place{Workload: one.Workload, Level: one.Level}.In(one.Environment)
-		if !slices.Contains(s.Environments, one.Environment) {
-			s.Environments = append(s.Environments, one.Environment)
-		}
+		s.Environments = lists.Add(s.Environments, one.Environment)
 		if one.None {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tare/internal/application/secret"
 	"tare/internal/base/crash"
+	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/image"
 	"tare/internal/linux/cgroup"
@@ -139,11 +140,7 @@ func (g *Group) recordStart(single, meets bool) {
 		}
 	}
 	for _, i := range g.instances {
-		for _, note := range i.Notes() {
-			if !slices.Contains(g.facts.Notes, note) {
-				g.facts.Notes = append(g.facts.Notes, note)
-			}
-		}
+		g.facts.Notes = lists.Add(g.facts.Notes, i.Notes()...)
 	}
 	if g.Network != nil && meets {
 		between := "between its instances, and from the host: "

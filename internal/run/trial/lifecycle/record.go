@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tare/internal/agent"
+	"tare/internal/base/lists"
 	"tare/internal/rundir"
 )
 
@@ -82,11 +83,7 @@ func (r *Record) Outputs() []rundir.Raw {
 func (r *Record) WarnOnce(lines ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, line := range lines {
-		if !slices.Contains(r.warnings, line) {
-			r.warnings = append(r.warnings, line)
-		}
-	}
+	r.warnings = lists.Add(r.warnings, lines...)
 }
 
 // Add adds the outputs of another record, and its warnings that are new.
