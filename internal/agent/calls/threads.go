@@ -153,8 +153,9 @@ func turns(one func() error) (func(int) error, error) {
 	}, nil
 }
 
-// handing hands a byte to another thread through a stream and waits until it comes back: of
-// each hand-over, a write, a read that waits, and the change of the thread that runs.
+// handing hands a byte to another process through a stream and waits until it comes back: of
+// each hand-over, a write, a read that waits, and the change of the process that runs. A server
+// and who asks it are two processes, and a sandbox may keep a thread for each.
 func handing(open func() (ends [2]int, err error)) func() (func(int) error, error) {
 	return func() (func(int) error, error) {
 		there, err := open()
@@ -165,13 +166,10 @@ func handing(open func() (ends [2]int, err error)) func() (func(int) error, erro
 		if err != nil {
 			return nil, err
 		}
-		crash.Go(func() {
-			runtime.LockOSThread()
-			buffer := []byte{0}
-			for whole(unix.SYS_READ, there[1], buffer) == nil && whole(unix.SYS_WRITE, back[0], buffer) == nil {
-			}
-		})
 		buffer := []byte{0}
+		if errno := answering(there, back, unsafe.Pointer(&buffer[0])); errno != 0 {
+			return nil, errno
+		}
 		return turns(func() error {
 			err := whole(unix.SYS_WRITE, there[0], buffer)
 			if err == nil {
@@ -179,5 +177,28 @@ func handing(open func() (ends [2]int, err error)) func() (func(int) error, erro
 			}
 			return err
 		})
+	}
+}
+
+// answering makes a process that gives back each byte. It ends with this one, whose ends of the
+// streams it closes. As for forked, nothing of Go's runtime may run in it.
+//
+//go:nosplit
+func answering(there, back [2]int, buffer unsafe.Pointer) unix.Errno {
+	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid != 0 || errno != 0 {
+		return errno
+	}
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(there[0]), 0, 0)
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(back[1]), 0, 0)
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, 1, 0, 0) // whose end is that of the measurement
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(there[1]), uintptr(buffer), 1)
+		if n == 1 {
+			n, _, errno = unix.RawSyscall(unix.SYS_WRITE, uintptr(back[0]), uintptr(buffer), 1)
+		}
+		if n != 1 && errno != unix.EINTR {
+			_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
 	}
 }
