@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/internal/usage/evidence"
+	"tare/internal/workload"
 )
 
 // Item is one class of what an operation asks of the kernel.
@@ -24,14 +25,47 @@ type Item struct {
 type counts struct {
 	of         map[string]float64
 	operations float64
-	outside    bool // TCP goes to the host
+	path       path // of TCP
 	items      []Item
 }
 
-// itemsOf are the classes that a counted trial shows; outside says that its driver is on the
-// host, and what it does is not counted.
-func itemsOf(e *evidence.Evidence, operations float64, outside bool) []Item {
-	c := counts{of: map[string]float64{}, operations: operations, outside: outside}
+// path is what TCP of a workload goes through; the kinds of exchanges have its name.
+type path string
+
+const (
+	loopback path = ""
+	toHost   path = "outside" // where the driver is, and what it does is not counted
+	apart    path = "apart"   // to another instance, in which calls are counted too
+)
+
+func pathOf(p workload.Pack) path {
+	if p.Place(p.DriverRole()) == workload.OnHost {
+		return toHost
+	}
+	for role := range p.Roles {
+		if p.Place(role) == workload.Apart {
+			return apart
+		}
+	}
+	return loopback
+}
+
+// exchanged prices n transfers of so many bytes by exchanges, which are a request that is sent
+// and read, and a byte back. Of an exchange from outside, one end of both is here.
+func (p path) exchanged(kinds map[string]float64, bytes, n float64) {
+	if p == toHost {
+		n *= 2
+	}
+	sizes := map[string]float64{}
+	between(sizes, bytes, n, sized{1, "1"}, sized{64 << 10, "64k"})
+	small, large := string(p)+"-1", string(p)+"-64k"
+	kinds[small] = sizes["1"]/4 - sizes["64k"]/4
+	kinds[large] = sizes["64k"] / 2
+}
+
+// itemsOf are the classes that a counted trial shows.
+func itemsOf(e *evidence.Evidence, operations float64, path path) []Item {
+	c := counts{of: map[string]float64{}, operations: operations, path: path}
 	for name, f := range e.Counts {
 		if f.Missing == "" {
 			c.of[name] = f.Value / operations
@@ -101,9 +135,9 @@ func (c *counts) transfers() {
 				case "unix":
 					between(kinds, bytes, n/2, sized{1, "socket-1"}, sized{4 << 10, "socket-4k"}, sized{64 << 10, "socket-64k"})
 				case "tcp":
-					if c.outside {
-						// An exchange has a wait in it, and waits are priced apart.
-						between(kinds, bytes, n/2, sized{1, "outside-1"}, sized{64 << 10, "outside-64k"})
+					if c.path != loopback {
+						// Each end waits once in an exchange, and waits are priced apart.
+						c.path.exchanged(kinds, bytes, n)
 						kinds["tcp-switch"], kinds["tcp-1"] = -n/2, n/2
 						break
 					}
@@ -202,8 +236,8 @@ func (c *counts) calls() {
 	failed := c.take(all, slices.Concat(evidence.ReadCalls, evidence.WriteCalls)...) - moved
 	accepted := c.take(all, "accept", "accept4")
 	kind := "accept"
-	if c.outside {
-		kind = "outside-connect"
+	if c.path != loopback {
+		kind = string(c.path) + "-connect"
 	}
 	c.add(connections, accepted, map[string]float64{kind: accepted})
 	c.take(accepted, "socket")

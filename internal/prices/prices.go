@@ -23,11 +23,12 @@ import (
 	"tare/internal/stats"
 	"tare/internal/study"
 	"tare/internal/usage/cost"
+	"tare/internal/workload"
 )
 
 // Study is the name of the built-in study, and Workload that of the one that has its calls, and
-// its pack. Packets is that of exchanges with the host, which are priced as they are: the program
-// that asks is outside of the environment.
+// its pack. Packets is the pack of exchanges with the host, where the program that asks is outside
+// of the environment, and with another instance.
 const (
 	Study    = "prices"
 	Workload = "calls"
@@ -157,6 +158,18 @@ func kindsIn(workloads []study.Workload) (kinds []string) {
 	return kinds
 }
 
+// kindOf is what a trial did; "" where that is not priced.
+func kindOf(t rundir.Trial, workloads []study.Workload) string {
+	for _, w := range workloads {
+		for _, l := range w.Levels {
+			if w.Name == t.Workload && l.Name == t.Level {
+				return l.Parameters[parameter]
+			}
+		}
+	}
+	return ""
+}
+
 // block is what the samples of one kind in one environment in one block say of a call.
 type block struct {
 	number int
@@ -172,25 +185,21 @@ func take(trials []rundir.Trial, workloads []study.Workload) map[string]map[stri
 	}
 	starts := map[cell]float64{} // CPU time of the start of the program
 	taken := map[string]map[string][]block{}
+	for _, t := range trials {
+		if cpu, known := spent(t); known && kindOf(t, workloads) == nothing {
+			starts[cell{t.Environment, t.Block}] = cpu / float64(len(t.Rounds))
+		}
+	}
 	for _, w := range workloads {
 		if w.Pack.Name != Workload && w.Pack.Name != Packets {
 			continue
-		}
-		kinds := map[string]string{}
-		for _, l := range w.Levels {
-			kinds[l.Name] = l.Parameters[parameter]
-		}
-		for _, t := range trials {
-			if cpu, known := spent(t); known && t.Workload == w.Name && kinds[t.Level] == nothing {
-				starts[cell{t.Environment, t.Block}] = cpu / float64(len(t.Rounds))
-			}
 		}
 		for _, t := range trials {
 			if t.Workload != w.Name || t.Status != rundir.OK {
 				continue
 			}
 			start, known := starts[cell{t.Environment, t.Block}]
-			if w.Pack.Name == Packets {
+			if w.Pack.Place(w.Pack.DriverRole()) == workload.OnHost {
 				start, known = 0, true
 			}
 			b := blockOf(t, start, known)
@@ -200,7 +209,7 @@ func take(trials []rundir.Trial, workloads []study.Workload) map[string]map[stri
 			if taken[t.Environment] == nil {
 				taken[t.Environment] = map[string][]block{}
 			}
-			kind := kinds[t.Level]
+			kind := kindOf(t, workloads)
 			taken[t.Environment][kind] = append(taken[t.Environment][kind], b)
 		}
 	}

@@ -85,22 +85,27 @@ func TestAPriceIsTheDifferenceWithinRoundsWithoutTheStartOfTheProgram(t *testing
 	}
 }
 
-func TestAnExchangeWithTheHostHasNoStartInItsPrice(t *testing.T) {
-	r := measured(6, map[string][2]float64{"docker": {40, 30}})
-	r.Plan.Workloads = append(r.Plan.Workloads, study.Workload{Name: Packets, Pack: workload.Pack{Name: Packets}, Levels: []study.Level{{Name: "kind=outside-1", Parameters: map[string]string{parameter: "outside-1"}}}})
-	for _, t := range r.Trials {
-		if t.Level == "kind=getpid" {
-			t.Workload, t.Level = Packets, "kind=outside-1"
-			r.Trials = append(r.Trials, t)
+func TestAnExchangeHasTheStartOfWhoAsksInItsPriceWhereThatIsOutside(t *testing.T) {
+	for place, start := range map[string]float64{
+		// A millisecond of a start natively, and 20 in docker, are in the CPU time of a thousand calls.
+		workload.OnHost: 19_000, workload.Apart: 0,
+	} {
+		r := measured(6, map[string][2]float64{"docker": {40, 30}})
+		pack := workload.Pack{Name: Packets, Roles: map[string]workload.Role{"driver": {Place: place}}, Driver: &workload.Step{Role: "driver"}}
+		r.Plan.Workloads = append(r.Plan.Workloads, study.Workload{Name: "exchanges", Pack: pack, Levels: []study.Level{{Name: "kind=outside-1", Parameters: map[string]string{parameter: "outside-1"}}}})
+		for _, t := range r.Trials {
+			if t.Level == "kind=getpid" {
+				t.Workload, t.Level = "exchanges", "kind=outside-1"
+				r.Trials = append(r.Trials, t)
+			}
 		}
-	}
-	l, err := Of(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A millisecond of a start natively, and 20 in docker, are in the CPU time of a thousand calls.
-	if p := l.find("docker", "outside-1"); p == nil || math.Abs(p.MoreCPU.Estimate-(30+19_000)) > 1e-6 || math.Abs(p.MoreTime.Estimate-40) > 1e-6 {
-		t.Errorf("%+v", p)
+		l, err := Of(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := l.find("docker", "outside-1"); p == nil || math.Abs(p.MoreCPU.Estimate-(30+start)) > 1e-6 || math.Abs(p.MoreTime.Estimate-40) > 1e-6 {
+			t.Errorf("%s: %+v", place, p)
+		}
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"tare/internal/usage/cost"
 	"tare/internal/usage/evidence"
 	"tare/internal/verdict"
-	"tare/internal/workload"
 )
 
 // wholeRun is the operation of a job.
@@ -95,7 +94,7 @@ func ProfileOf(r *rundir.Run, w study.Workload, contrasts []verdict.Contrast) (p
 				p.Notes = append(p.Notes, note)
 			}
 		}
-		p.blocks = append(p.blocks, itemsOf(e, counted[n].operations, w.Pack.Place("driver") == workload.OnHost))
+		p.blocks = append(p.blocks, itemsOf(e, counted[n].operations, pathOf(w.Pack)))
 	}
 	if len(p.blocks) == 0 {
 		return p, fmt.Errorf("%s has no counted trial of %s that succeeded", p.Run, w.Name)

@@ -309,20 +309,40 @@ func TestPredictionsAreHeldAgainstWhatWasMeasured(t *testing.T) {
 	reporttest.Golden(t, "check.txt", []byte(text.String()))
 }
 
-func TestExchangesWithTheHostHavePricesOfTheirOwn(t *testing.T) {
+func TestExchangesWithTheHostAndBetweenInstancesHavePricesOfTheirOwn(t *testing.T) {
 	const n = 1000
-	r := profiled(6, map[string]float64{
-		"syscall.read": n, "syscall.write": n, "transfer.read.tcp.small": n, "transfer.write.tcp.small": n, "bytes.read.tcp.small": n, "bytes.write.tcp.small": n,
-		"blocked.transfer.read.tcp.small": n, evidence.Voluntary: n, "syscall.accept4": n, "syscall.close": n,
-	})
-	r.Plan.Workloads[0].Pack.Roles = map[string]workload.Role{"driver": {Place: workload.OnHost}}
-	p, err := profileOf(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for kind, want := range map[string]float64{"outside-1": 1, "outside-64k": 0, "outside-connect": 1, "tcp-switch": 0, "tcp-1": 0, "accept": 0} {
-		if got := kindsOf(p.Items)[kind]; math.Abs(got-want) > 1e-9 {
-			t.Errorf("%g of %s, not %g", got, kind, want)
+	for name, c := range map[string]struct {
+		place string
+		bytes float64 // of a transfer
+		want  map[string]float64
+	}{
+		"from the host": {workload.OnHost, 1, map[string]float64{"outside-1": 1, "outside-64k": 0, "outside-connect": 1}},
+		// An exchange is four of them, two at each end.
+		"between instances": {workload.Apart, 1, map[string]float64{"apart-1": .5, "apart-64k": 0, "apart-connect": 1}},
+		// Of 64 KiB and back: two exchanges of which one way is a byte, less those.
+		"from the host, large":     {workload.OnHost, 64 << 10, map[string]float64{"outside-1": -1, "outside-64k": 2}},
+		"between instances, large": {workload.Apart, 64 << 10, map[string]float64{"apart-1": -.5, "apart-64k": 1}},
+	} {
+		r := profiled(6, map[string]float64{
+			"syscall.read": n, "syscall.write": n, "transfer.read.tcp.small": n, "transfer.write.tcp.small": n,
+			"bytes.read.tcp.small": n * c.bytes, "bytes.write.tcp.small": n * c.bytes,
+			"blocked.transfer.read.tcp.small": n, evidence.Voluntary: n, "syscall.accept4": n, "syscall.close": n,
+		})
+		r.Plan.Workloads[0].Pack.Roles = map[string]workload.Role{"client": {Place: c.place}}
+		r.Plan.Workloads[0].Pack.Driver = &workload.Step{Role: "client"}
+		p, err := profileOf(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, want := range c.want {
+			if got := kindsOf(p.Items)[kind]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: %g of %s, not %g", name, got, kind, want)
+			}
+		}
+		for _, kind := range []string{"tcp-switch", "tcp-1", "accept"} {
+			if got := kindsOf(p.Items)[kind]; math.Abs(got) > 1e-9 {
+				t.Errorf("%s: %g of %s", name, got, kind)
+			}
 		}
 	}
 }

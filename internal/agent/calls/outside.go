@@ -13,11 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outside are kinds of exchanges with a program at the other end of a network: Answer.
+// outside are kinds of exchanges with a program at the other end of a network: Answer. Who asks
+// is outside of the environment, or in another instance of it.
 var outside = []struct {
 	name string
 	size int // of a request; 0 is a connection
-}{{"outside-1", 1}, {"outside-64k", largest}, {"outside-connect", 0}}
+}{{"outside-1", 1}, {"outside-64k", largest}, {"outside-connect", 0}, {"apart-1", 1}, {"apart-64k", largest}, {"apart-connect", 0}}
 
 // Outside are the names of all kinds of exchanges.
 func Outside() (names []string) {

@@ -192,7 +192,7 @@ tare selftest
 tare prices
 
   $ tare prices --measure --only dokcer
-  tare: only: unknown environment or workload "dokcer"; did you mean "docker"? (known: native, docker, docker-host, docker-published, docker-logged, podman, gvisor, gvisor-host, gvisor-gofer, bubblewrap, oci, vm, calls, packets)
+  tare: only: unknown environment or workload "dokcer"; did you mean "docker"? (known: native, docker, docker-host, docker-published, docker-logged, podman, gvisor, gvisor-host, gvisor-gofer, bubblewrap, oci, vm, calls, packets, between)
   [2]
   $ tare prices --only docker
   tare: --only and --budget are about a measurement: add --measure
