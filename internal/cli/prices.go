@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 
 type pricesFlags struct {
 	measure bool
+	study   string
 	over    study.Overrides
 	file    string
 	show    displayFlags
@@ -33,10 +35,12 @@ its intervals.
 
 The first time, and with --measure, tare runs the built-in study prices, which takes up
 to ten minutes. It keeps the list in its home, for this machine: on another one, or
-with another kernel, the list is refused.`,
+with another kernel, the list is refused. A study of yours with the workload calls
+has the prices of its environments: pods of a cluster, other options.`,
 		Example: `  tare prices
   tare prices gvisor
   tare prices --measure --only docker,gvisor --budget 5m
+  tare prices --measure --study ./pods.yaml
   tare prices --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -45,7 +49,8 @@ with another kernel, the list is refused.`,
 	}
 	flags := command.Flags()
 	flags.BoolVar(&p.measure, "measure", false, "measure, also where there is a list, and keep that in its place")
-	flags.StringSliceVar(&p.over.Only, "only", nil, "measure only the environments of these `names`, of the study prices, besides native")
+	flags.StringVar(&p.study, "study", prices.Study, "measure this `study`, a file or a built-in name")
+	flags.StringSliceVar(&p.over.Only, "only", nil, "measure only the environments of these `names`, of the study, besides native")
 	flags.DurationVar(&p.over.Budget, "budget", 0, "measure for at most this `time` (default: 10m)")
 	flags.StringVar(&p.file, "file", "", "read the list from this `file` (default: HOME/prices.json)")
 	flags.BoolVarP(&p.show.quiet, "quiet", "q", false, "print only the list")
@@ -59,8 +64,10 @@ func (p *pricesFlags) run(command *cobra.Command, app *App, args []string) error
 	if err := positive(command, "budget"); err != nil {
 		return err
 	}
-	if !p.measure && (command.Flags().Changed("only") || command.Flags().Changed("budget")) {
-		return badInput("--only and --budget are about a measurement: add --measure")
+	for _, flag := range []string{"study", "only", "budget"} {
+		if !p.measure && command.Flags().Changed(flag) {
+			return badInput("--%s is about a measurement: add --measure", flag)
+		}
 	}
 	path := p.file
 	if path == "" {
@@ -83,10 +90,7 @@ func (p *pricesFlags) run(command *cobra.Command, app *App, args []string) error
 // take measures a list, keeps and prints it.
 func (p *pricesFlags) take(command *cobra.Command, app *App, path string, args []string) (err error) {
 	o := app.runOptions(nil)
-	if len(p.over.Only) > 0 {
-		p.over.Only = append(p.over.Only, prices.Workload, prices.Packets)
-	}
-	if o.Plan, err = resolve(prices.Study, p.over); err != nil {
+	if o.Plan, err = p.plan(); err != nil {
 		return err
 	}
 	display := displayFlags{quiet: p.show.quiet}
@@ -101,6 +105,21 @@ func (p *pricesFlags) take(command *cobra.Command, app *App, path string, args [
 	if err != nil {
 		return err
 	}
+	if err := p.keep(app, list, o.Plan, path); err != nil {
+		return err
+	}
+	return errors.Join(p.print(app, list, args), status(app, result))
+}
+
+// keep the list in the home, but not in place of one with prices that were to be measured and
+// were not.
+func (p *pricesFlags) keep(app *App, list prices.List, plan *study.Plan, path string) error {
+	if before, err := prices.Load(path, doctor.Machine()); err == nil {
+		if lost := list.Lost(before, plan); len(lost) > 0 {
+			app.say("%s: no prices; the list of before, which has some, is kept: %s", strings.Join(lost, ", "), path)
+			return nil
+		}
+	}
 	text, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
 		return err
@@ -111,7 +130,28 @@ func (p *pricesFlags) take(command *cobra.Command, app *App, path string, args [
 	if err := writeFile(path, append(text, '\n')); err != nil {
 		return fmt.Errorf("keep the price list in %s: %w", path, err)
 	}
-	return errors.Join(p.print(app, list, args), status(app, result))
+	return nil
+}
+
+// plan of the study, with the workloads that have the calls.
+func (p *pricesFlags) plan() (*study.Plan, error) {
+	if len(p.over.Only) > 0 {
+		whole, err := resolve(p.study, study.Overrides{})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range whole.Workloads {
+			p.over.Only = append(p.over.Only, w.Name)
+		}
+	}
+	plan, err := resolve(p.study, p.over)
+	if err != nil {
+		return nil, err
+	}
+	if err := prices.Able(plan); err != nil {
+		return nil, badInput("%w", err)
+	}
+	return plan, nil
 }
 
 func (p *pricesFlags) print(app *App, list prices.List, args []string) error {

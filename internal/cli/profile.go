@@ -137,7 +137,15 @@ func (p *profileFlags) take(command *cobra.Command, app *App, args []string) err
 	if err != nil {
 		return err
 	}
+	if result.Interrupted && !counted(result.Run) {
+		return status(app, result)
+	}
 	return errors.Join(p.print(app, result.Run), status(app, result))
+}
+
+// counted says whether a run has a trial whose system calls were counted.
+func counted(r *rundir.Run) bool {
+	return slices.ContainsFunc(r.Trials, func(t rundir.Trial) bool { return t.Environment == prices.Counted })
 }
 
 // addOptions adds, with --try-it, the environments of the list that have other options than those
@@ -229,7 +237,7 @@ func (p *profileFlags) list(app *App) (l *prices.List, why string, err error) {
 }
 
 func (p *profileFlags) print(app *App, r *rundir.Run) error {
-	if !slices.ContainsFunc(r.Trials, func(t rundir.Trial) bool { return t.Environment == prices.Counted }) {
+	if !counted(r) {
 		return badInput("%s is no run of `tare profile`: nothing in it was counted", r.Manifest.Run)
 	}
 	list, why, err := p.list(app)

@@ -104,9 +104,8 @@ type Amount struct {
 // Of makes the list of a run.
 func Of(r *rundir.Run) (List, error) {
 	l := List{Format: 1, Machine: r.Manifest.Machine, Tare: r.Manifest.Tare, Run: r.Manifest.Run, Measured: r.Manifest.Created, Baseline: r.Plan.Baseline}
-	w := r.Plan.Workload(Workload)
-	if w == nil || w.Pack.Name != Workload {
-		return l, fmt.Errorf("%s is no run of the study %s: it has no workload %q", r.Manifest.Run, Study, Workload)
+	if err := Able(r.Plan); err != nil {
+		return l, fmt.Errorf("%s: %w", r.Manifest.Run, err)
 	}
 	taken := take(r.Trials, r.Plan.Workloads)
 	for _, e := range r.Plan.Environments {
@@ -135,6 +134,29 @@ func Of(r *rundir.Run) (List, error) {
 		}
 	}
 	return l, nil
+}
+
+// Able says why a run of a plan gives no list; nil where it gives one.
+func Able(plan *study.Plan) error {
+	if w := plan.Workload(Workload); w == nil || w.Pack.Name != Workload {
+		return fmt.Errorf("%s has no prices: its workload would be %q, as in the study %s", plan.Study, Workload, Study)
+	}
+	if e := plan.Environment(plan.Baseline); e.Kind != "native" {
+		return fmt.Errorf("%s has no prices: its baseline is %s of the kind %s, and a price is what a call costs more than in native", plan.Study, e.Name, e.Kind)
+	}
+	return nil
+}
+
+// Lost are the environments that an earlier list has prices of, and the plan of this one was to
+// measure, but this one has not.
+func (l List) Lost(before List, plan *study.Plan) (names []string) {
+	for _, e := range before.Environments {
+		here := slices.ContainsFunc(l.Environments, func(other Environment) bool { return other.Name == e.Name })
+		if !here && plan.Environment(e.Name) != nil {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }
 
 // optionsOf an environment that change what it costs. The ports that it publishes, and the

@@ -151,8 +151,42 @@ func TestWithoutTheKindThatDoesNothingThereIsNoCPUTime(t *testing.T) {
 }
 
 func TestARunOfAnotherStudyHasNoPrices(t *testing.T) {
-	if _, err := Of(&rundir.Run{Plan: &study.Plan{}, Manifest: rundir.Manifest{Run: "quick-1"}}); err == nil || !strings.Contains(err.Error(), "quick-1 is no run of the study prices") {
-		t.Error(err)
+	r := measured(6, map[string][2]float64{"docker": {40, 30}})
+	r.Plan.Baseline = "docker"
+	for r, want := range map[*rundir.Run]string{
+		{Plan: &study.Plan{Study: "quick"}, Manifest: rundir.Manifest{Run: "quick-1"}}: "quick-1: quick has no prices: its workload would be \"calls\"",
+		r: "its baseline is docker of the kind docker, and a price is what a call costs more than in native",
+	} {
+		if _, err := Of(r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestAListThatLostAnEnvironmentReplacesNone(t *testing.T) {
+	both := measured(6, map[string][2]float64{"docker": {40, 30}, "gvisor": {400, 300}})
+	before, err := Of(both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		planned []string
+		lost    string
+	}{
+		"gvisor failed":   {[]string{"native", "docker", "gvisor"}, "gvisor"},
+		"gvisor left out": {[]string{"native", "docker"}, ""},
+	} {
+		plan := &study.Plan{}
+		for _, e := range c.planned {
+			plan.Environments = append(plan.Environments, study.Environment{Name: e})
+		}
+		list, err := Of(measured(6, map[string][2]float64{"docker": {40, 30}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost := strings.Join(list.Lost(before, plan), " "); lost != c.lost {
+			t.Errorf("%s: lost %q, want %q", name, lost, c.lost)
+		}
 	}
 }
 

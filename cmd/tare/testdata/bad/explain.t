@@ -195,7 +195,7 @@ tare prices
   tare: only: unknown environment or workload "dokcer"; did you mean "docker"? (known: native, docker, docker-host, docker-published, docker-logged, podman, gvisor, gvisor-host, gvisor-gofer, bubblewrap, oci, vm, calls, packets, between)
   [2]
   $ tare prices --only docker
-  tare: --only and --budget are about a measurement: add --measure
+  tare: --only is about a measurement: add --measure
   [2]
   $ tare prices --measure --budget 0s
   tare: --budget 0s: must be more than 0
