@@ -203,24 +203,27 @@ func (c *counts) waits() {
 	rest -= network + hands + sum(evidence.Syscall, slices.Concat(sleeps, ends, syncs))
 	c.add("waits for the network", network, map[string]float64{"tcp-switch": network, "tcp-1": -network})
 	c.add("threads that wait for others (futex)", hands, map[string]float64{"futex": hands})
-	c.add("timers", slept, map[string]float64{"timer": slept})
+	c.add(timers, slept, map[string]float64{"timer": slept})
 	c.add("other waits", rest, map[string]float64{"switch": rest, "pipe-1": -rest})
 }
 
-// Items that a change could make fewer.
+// Items that a change could make fewer, and that no request waits for.
 const (
-	connections = "TCP connections"
-	programs    = "programs"
-	filesOpened = "files opened"
+	connections    = "TCP connections"
+	programs       = "programs"
+	filesOpened    = "files opened"
+	timers         = "timers"
+	processes      = "processes"
+	startedThreads = "threads"
 )
 
 // processes have the calls that start and end them in their price.
 func (c *counts) processes() {
 	started, threads := c.of[evidence.Processes], c.of[evidence.Threads]
 	executed := min(c.of[evidence.Syscall+"execve"]+c.of[evidence.Syscall+"execveat"], started)
-	c.add("processes", started-executed, map[string]float64{"fork": started - executed})
+	c.add(processes, started-executed, map[string]float64{"fork": started - executed})
 	c.add(programs, executed, map[string]float64{"exec": executed})
-	c.add("threads", threads, map[string]float64{"thread": threads})
+	c.add(startedThreads, threads, map[string]float64{"thread": threads})
 	c.take(all, "clone", "clone3", "fork", "vfork", "exit", "exit_group", "execve", "execveat")
 	c.take(all, ends...)
 }

@@ -86,7 +86,7 @@ func latenciesIn(trials []rundir.Trial, w study.Workload, environment string) (a
 				values = append(values, v)
 			}
 		}
-		if a := amount(values); a != nil {
+		if a := positive(values); a != nil {
 			all = append(all, Latency{m.Name, m.Unit, *a})
 		}
 	}
@@ -96,24 +96,55 @@ func latenciesIn(trials []rundir.Trial, w study.Workload, environment string) (a
 	return all
 }
 
-// sojourn is how long a request stays whose work takes so many seconds, where requests come at a
-// rate and a number of cores work on them: the work, and Sakasegawa's approximation of the wait in
-// a queue with random arrivals (An approximation formula Lq ≈ αρ^β/(1-ρ), Annals of the Institute
-// of Statistical Mathematics 29, 1977), which for one core is work/(1-use), as of a processor that
+// positive is the amount of values that vary by factors, as latencies do: that of their logarithms.
+func positive(values []float64) *Amount {
+	var logs []float64
+	for _, v := range values {
+		if v > 0 {
+			logs = append(logs, math.Log(v))
+		}
+	}
+	a := amount(logs)
+	if a == nil {
+		return nil
+	}
+	made := a.by(math.Exp)
+	return &made
+}
+
+// sojourn is how long a request stays that waits for so many seconds of work, where requests use
+// a share of a number of cores: the work, and Sakasegawa's approximation of the wait in a queue
+// with random arrivals (An approximation formula Lq ≈ αρ^β/(1-ρ), Annals of the Institute of
+// Statistical Mathematics 29, 1977), which for one core is work/(1-use), as of a processor that
 // its requests share. Infinite where the cores do not suffice.
-func sojourn(work, rate, cores float64) float64 {
-	use := work * rate / cores
+func sojourn(work, use, cores float64) float64 {
 	if !(use < 1) {
 		return math.Inf(1)
 	}
 	return work * (1 + math.Pow(use, math.Sqrt(2*(cores+1))-1)/(cores*(1-use)))
 }
 
+// waited is the share of what an environment adds that a request waits for: not the timers, and the
+// threads and programs that are started, which go on beside it.
+func waited(items []Share) float64 {
+	var all, there float64
+	for _, s := range items {
+		all += max(s.CPU, 0)
+		if !slices.Contains([]string{timers, programs, processes, startedThreads}, s.Name) {
+			there += max(s.CPU, 0)
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return there / all
+}
+
 // loadThere stretches the latencies that were measured natively. The mean grows by as much as a
-// request stays longer, by the CPU time that an operation takes there; the distribution keeps its
-// shape. The interval carries that of the CPU time, and the noise of the native latency twice:
-// natively, and in a measurement there.
-func (p Profile) loadThere(more Amount) *LoadThere {
+// request stays longer, by the share of what an operation adds to the CPU time there that it waits
+// for; the distribution keeps its shape. The interval carries that of the CPU time, and the noise
+// of the native latency twice: natively, and in a measurement there.
+func (p Profile) loadThere(more Amount, waited float64) *LoadThere {
 	if p.Load == nil || len(p.Load.Latencies) == 0 {
 		return nil
 	}
@@ -123,12 +154,12 @@ func (p Profile) loadThere(more Amount) *LoadThere {
 	made := &LoadThere{NativeUse: use(0), Use: more.by(use)}
 	native := p.Load.Latencies[0]
 	mean := native.Value.Estimate / perSecond(native.Unit)
-	stay := sojourn(p.CPU.Estimate/second, rate, cores)
+	stay := sojourn(p.CPU.Estimate/second, use(0), cores)
 	if !(made.Use.Estimate < 1) || !(mean > 0) || math.IsInf(stay, 1) {
 		return made
 	}
 	stretch := more.by(func(more float64) float64 {
-		return max(0, 1+(sojourn(max(0, p.CPU.Estimate+more)/second, rate, cores)-stay)/mean)
+		return max(0, 1+(sojourn(max(0, p.CPU.Estimate+waited*more)/second, use(more), cores)-stay)/mean)
 	})
 	made.Stretch = &stretch
 	if stretch.bounded() && math.IsInf(*stretch.High, 1) { // the upper end of the CPU time does not hold the rate

@@ -32,7 +32,7 @@ func simulated(work, rate float64, cores int) float64 {
 func TestARequestStaysAsLongAsInASimulatedQueue(t *testing.T) {
 	for _, cores := range []int{1, 2, 4} {
 		for _, use := range []float64{.1, .5, .8} {
-			got, want := sojourn(1, use*float64(cores), float64(cores)), simulated(1, use*float64(cores), cores)
+			got, want := sojourn(1, use, float64(cores)), simulated(1, use*float64(cores), cores)
 			if math.Abs(got/want-1) > .06 {
 				t.Errorf("%d cores, %.0f%% in use: %.3f, and %.3f simulated", cores, 100*use, got, want)
 			}
@@ -44,7 +44,7 @@ func TestMoreWorkStaysLongerAndTooMuchForEver(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate, cores := rapid.Float64Range(1, 1e5).Draw(t, "rate"), float64(rapid.IntRange(1, 64).Draw(t, "cores"))
 		work, more := rapid.Float64Range(1e-7, 1).Draw(t, "work"), rapid.Float64Range(0, 1).Draw(t, "more")
-		a, b := sojourn(work, rate, cores), sojourn(work+more, rate, cores)
+		a, b := sojourn(work, work*rate/cores, cores), sojourn(work+more, (work+more)*rate/cores, cores)
 		if b < a || a < work || math.IsInf(b, 1) != ((work+more)*rate/cores >= 1) {
 			t.Errorf("%g s of work stay %g s, %g s stay %g s", work, a, work+more, b)
 		}
@@ -89,6 +89,22 @@ func TestLatenciesAreStretchedByHowMuchLongerARequestStays(t *testing.T) {
 	var text strings.Builder
 	TextOf(&text, p, []Prediction{one}, 80)
 	reporttest.Golden(t, "load.txt", []byte(text.String()))
+}
+
+func TestARequestWaitsForNoTimerButSharesTheCoresWithIt(t *testing.T) {
+	p := loaded(t, "20000")
+	p.Items = append(p.Items, Item{Name: timers, Count: 1, Kinds: map[string]float64{"timer": 1}})
+	one := priced(map[string]float64{"getpid": 10_000, "timer": 10_000}).Predict(p)[0]
+	// 10 µs of work at 20% of a core stay 12.5 µs, 20 µs at 60% stay 50 µs: 37.5 more of 100.
+	if one.Load == nil || one.Load.Stretch == nil || math.Abs(one.Load.Stretch.Estimate-1.375) > 1e-9 || math.Abs(one.Load.Use.Estimate-.6) > 1e-9 {
+		t.Errorf("%+v", one.Load)
+	}
+}
+
+func TestALatencyIsNeverNegative(t *testing.T) {
+	if a := positive([]float64{1.4, 1.5, 1.6, 2, 102}); a == nil || !a.bounded() || *a.Low <= 0 || a.Estimate < 1.4 || a.Estimate > 3 {
+		t.Errorf("%+v", a)
+	}
 }
 
 func TestARateThatTheCoresDoNotHoldHasNoLatency(t *testing.T) {

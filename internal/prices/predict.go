@@ -145,7 +145,7 @@ func (l List) predict(p Profile, e Environment) Prediction {
 	}
 	made.MoreCPU = l.total(p, e.Name, byCPU)
 	made.MoreTime = l.total(p, e.Name, byTime)
-	made.Load = p.loadThere(made.MoreCPU)
+	made.Load = p.loadThere(made.MoreCPU, waited(made.Items))
 	slower := func(more float64) float64 { return p.CPU.Estimate / max(p.CPU.Estimate+more, p.CPU.Estimate/100) }
 	made.Rate = Amount{Estimate: slower(made.MoreCPU.Estimate)}
 	if made.MoreCPU.bounded() {
