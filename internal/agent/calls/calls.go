@@ -146,14 +146,21 @@ func loop(one func() error) (func(int) error, error) {
 //
 //go:uintptrescapes
 func raw(number, a, b, c uintptr) (uintptr, error) {
+	return raw5(number, a, b, c, 0, 0)
+}
+
+// raw5 is raw with five arguments; a sixth one is 0.
+//
+//go:uintptrescapes
+func raw5(number, a, b, c, d, e uintptr) (uintptr, error) {
 	for {
-		got, _, errno := unix.RawSyscall6(number, a, b, c, 0, 0, 0)
-		switch errno {
+		got, errno := system(number, a, b, c, d, e, 0)
+		switch unix.Errno(errno) {
 		case 0:
 			return got, nil
 		case unix.EINTR:
 		default:
-			return 0, errno
+			return 0, unix.Errno(errno)
 		}
 	}
 }

@@ -90,8 +90,12 @@ func openFile() (func(int) error, error) {
 }
 
 func statFile() (func(int) error, error) {
-	var status unix.Stat_t
-	return both(nil, func() error { return unix.Fstatat(unix.AT_FDCWD, dataFile, &status, 0) })
+	status, here := new(unix.Stat_t), unix.AT_FDCWD
+	name, err := unix.BytePtrFromString(dataFile)
+	return both(err, func() error {
+		_, err := raw(fstatat, uintptr(here), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(status)))
+		return err
+	})
 }
 
 // readDirectory reads a directory from its first to its last entry: lseek, and getdents64
@@ -125,11 +129,7 @@ var ofMemory = []Kind{{"mmap", mapMemory}, {"fault", faults}}
 
 // anonymous memory of which the kernel makes each page when it is used.
 func anonymous(size uintptr) (uintptr, error) {
-	got, _, errno := unix.RawSyscall6(unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON, ^uintptr(0), 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return got, nil
+	return raw5(unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON, ^uintptr(0))
 }
 
 // mapMemory maps 64 kB and unmaps them, without using them.
@@ -165,7 +165,7 @@ func faults() (func(int) error, error) {
 				return err
 			}
 			// A huge page would be one fault for many pages. Where there are none, this fails.
-			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, at, all*size, unix.MADV_NOHUGEPAGE)
+			_, _ = raw(unix.SYS_MADVISE, at, all*size, unix.MADV_NOHUGEPAGE)
 			used = 0
 		}
 		page := at + used*size

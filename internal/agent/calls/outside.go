@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,11 +58,11 @@ func Answer(address string) error {
 	}
 	buffer := make([]byte, largest)
 	for err == nil {
-		var connection int
-		if connection, _, err = unix.Accept4(fd, unix.SOCK_CLOEXEC); err == nil {
-			serve(connection, buffer)
-			err = unix.Close(connection)
-		} else if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ECONNABORTED) {
+		var connection uintptr
+		if connection, err = raw5(unix.SYS_ACCEPT4, uintptr(fd), 0, 0, unix.SOCK_CLOEXEC, 0); err == nil {
+			serve(int(connection), buffer)
+			_, err = raw(unix.SYS_CLOSE, connection, 0, 0)
+		} else if errors.Is(err, unix.ECONNABORTED) {
 			err = nil
 		}
 	}
@@ -86,9 +87,8 @@ func serve(connection int, buffer []byte) {
 // filled reads a buffer whole.
 func filled(fd int, buffer []byte) error {
 	for len(buffer) > 0 {
-		got, err := unix.Read(fd, buffer)
+		got, err := raw(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&buffer[0])), uintptr(len(buffer)))
 		switch {
-		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return err
 		case got == 0:
@@ -118,12 +118,11 @@ func Ask(name string, length time.Duration, address string) (Count, error) {
 	}}, length)
 }
 
-// connectTo makes a connection, and closes it by a reset, since the ports of many that wait for
-// their end would not suffice.
+// connectTo makes a connection, and closes it.
 func connectTo(where unix.Sockaddr) error {
 	fd, err := connected(where)
 	if err == nil {
-		err = errors.Join(unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}), unix.Close(fd))
+		err = reset(fd)
 	}
 	return err
 }
@@ -141,11 +140,11 @@ func exchange(where unix.Sockaddr, size int) (func(int) error, error) {
 	}
 	return loop(func() error {
 		for left := request; len(left) > 0; {
-			sent, err := unix.Write(fd, left)
-			if err != nil && !errors.Is(err, unix.EINTR) {
+			sent, err := raw(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&left[0])), uintptr(len(left)))
+			if err != nil {
 				return err
 			}
-			left = left[max(sent, 0):]
+			left = left[sent:]
 		}
 		return filled(fd, answer[:1])
 	})

@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"unsafe"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +19,12 @@ var ofSockets = []Kind{
 // option sets an option of a TCP socket.
 func option() (func(int) error, error) {
 	fd, _, err := bound(unix.SOCK_STREAM)
-	return both(err, func() error { return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) })
+	on := new(int32)
+	*on = 1
+	return both(err, func() error {
+		_, err := raw5(unix.SYS_SETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, uintptr(unsafe.Pointer(on)), unsafe.Sizeof(*on))
+		return err
+	})
 }
 
 var loopback = [4]byte{127, 0, 0, 1}
@@ -61,8 +68,20 @@ func accepted(listens int, address unix.Sockaddr) (ends [2]int, err error) {
 	if err != nil {
 		return ends, err
 	}
-	accepts, _, err := unix.Accept4(listens, unix.SOCK_CLOEXEC)
-	return [2]int{asks, accepts}, err
+	accepts, err := raw5(unix.SYS_ACCEPT4, uintptr(listens), 0, 0, unix.SOCK_CLOEXEC, 0)
+	return [2]int{asks, int(accepts)}, err
+}
+
+var atOnce = &unix.Linger{Onoff: 1}
+
+// reset closes a connection by a reset, since the ports of many that wait for their end would not
+// suffice.
+func reset(fd int) error {
+	_, err := raw5(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_LINGER, uintptr(unsafe.Pointer(atOnce)), unsafe.Sizeof(*atOnce))
+	if err == nil {
+		_, err = raw(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	}
+	return err
 }
 
 // connection is one of TCP, with buffers for the largest write.
@@ -92,12 +111,7 @@ func accept() (func(int) error, error) {
 		ends, err := accepted(listens, address)
 		for _, fd := range ends {
 			if err == nil {
-				// Closed by a reset, since the ports of many that wait for their end would not
-				// suffice.
-				err = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
-			}
-			if err == nil {
-				err = unix.Close(fd)
+				err = reset(fd)
 			}
 		}
 		return err

@@ -69,7 +69,8 @@ func epollControl() (func(int) error, error) {
 	ask := &unix.EpollEvent{Fd: int32(fd)}
 	return both(err, func() error {
 		ask.Events ^= unix.EPOLLIN
-		return unix.EpollCtl(set, unix.EPOLL_CTL_MOD, fd, ask)
+		_, err := raw5(unix.SYS_EPOLL_CTL, uintptr(set), unix.EPOLL_CTL_MOD, uintptr(fd), uintptr(unsafe.Pointer(ask)), 0)
+		return err
 	})
 }
 
@@ -78,11 +79,8 @@ func epoll() (func(int) error, error) {
 	set, _, err := watched()
 	events := make([]unix.EpollEvent, 16)
 	return both(err, func() error {
-		_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(set), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
-		if errno != 0 {
-			return errno
-		}
-		return nil
+		_, err := raw(unix.SYS_EPOLL_PWAIT, uintptr(set), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)))
+		return err
 	})
 }
 

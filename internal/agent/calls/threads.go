@@ -27,11 +27,11 @@ var ofThreads = []Kind{
 //
 //go:nosplit
 func forked() (uintptr, unix.Errno) {
-	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	pid, errno := system(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if pid == 0 && errno == 0 {
-		_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		_, _ = system(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
 	}
-	return pid, errno
+	return pid, unix.Errno(errno)
 }
 
 // fork makes a process, which exits, and waits for it.
@@ -185,20 +185,20 @@ func handing(open func() (ends [2]int, err error)) func() (func(int) error, erro
 //
 //go:nosplit
 func answering(there, back [2]int, buffer unsafe.Pointer) unix.Errno {
-	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	pid, errno := system(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if pid != 0 || errno != 0 {
-		return errno
+		return unix.Errno(errno)
 	}
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(there[0]), 0, 0)
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(back[1]), 0, 0)
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, 1, 0, 0) // whose end is that of the measurement
+	_, _ = system(unix.SYS_CLOSE, uintptr(there[0]), 0, 0, 0, 0, 0)
+	_, _ = system(unix.SYS_CLOSE, uintptr(back[1]), 0, 0, 0, 0, 0)
+	_, _ = system(unix.SYS_CLOSE, 1, 0, 0, 0, 0, 0) // whose end is that of the measurement
 	for {
-		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(there[1]), uintptr(buffer), 1)
+		n, errno := system(unix.SYS_READ, uintptr(there[1]), uintptr(buffer), 1, 0, 0, 0)
 		if n == 1 {
-			n, _, errno = unix.RawSyscall(unix.SYS_WRITE, uintptr(back[0]), uintptr(buffer), 1)
+			n, errno = system(unix.SYS_WRITE, uintptr(back[0]), uintptr(buffer), 1, 0, 0, 0)
 		}
-		if n != 1 && errno != unix.EINTR {
-			_, _, _ = unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		if n != 1 && unix.Errno(errno) != unix.EINTR {
+			_, _ = system(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0)
 		}
 	}
 }
