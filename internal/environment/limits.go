@@ -128,7 +128,7 @@ func (e *LimitsError) Error() string {
 // In an instance that shares this machine's kernel each limit must be visible wherever it
 // can be read. An instance with a separate kernel (a guest, gVisor) is limited from
 // outside; its kernel counts only for memory and the number of processes, and for all
-// limits if it runs on another machine.
+// limits if it runs on another machine, or if its runtime sets them there.
 func CheckLimits(ctx context.Context, i Instance, l Limits) ([]EffectiveLimit, error) {
 	if len(l.group("").Requested()) == 0 {
 		return nil, nil
@@ -177,7 +177,7 @@ func CheckLimits(ctx context.Context, i Instance, l Limits) ([]EffectiveLimit, e
 	all := append(slices.Clone(inner), outer...)
 	var failed []EffectiveLimit
 	for _, s := range wanted(asked, all) {
-		failed = append(failed, decide(s, shared, inner, outer)...)
+		failed = append(failed, decide(s, shared, about.LimitedInside, inner, outer)...)
 	}
 	if len(failed) > 0 {
 		return all, &LimitsError{failed}
@@ -215,7 +215,7 @@ func wanted(l cgroup.Limits, seen []EffectiveLimit) []EffectiveLimit {
 
 // decide returns what was observed of a limit that is not in force; nil for one that
 // is.
-func decide(wish EffectiveLimit, shared bool, inner, outer []EffectiveLimit) []EffectiveLimit {
+func decide(wish EffectiveLimit, shared, limitedInside bool, inner, outer []EffectiveLimit) []EffectiveLimit {
 	same := func(s EffectiveLimit) bool { return s.Limit == wish.Limit && s.Asked == wish.Asked }
 	in, out := pick(inner, same), pick(outer, same)
 	fails := func(s EffectiveLimit) bool { return !s.Holds }
@@ -225,7 +225,7 @@ func decide(wish EffectiveLimit, shared bool, inner, outer []EffectiveLimit) []E
 		return []EffectiveLimit{wish}
 	case shared:
 		return pick(append(in, out...), fails)
-	case slices.Contains([]string{"cpus", "cores"}, wish.Limit) && len(out) > 0:
+	case slices.Contains([]string{"cpus", "cores"}, wish.Limit) && len(out) > 0 && !limitedInside:
 		in = nil // what the guest's kernel reports limits nothing
 	}
 	all := append(in, out...)

@@ -35,3 +35,26 @@ func TestAFailedStartHintsAtALowProcessLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestALimitOfCPUsIsThatOfTheHostUnlessTheRuntimeSetsItInTheGuest(t *testing.T) {
+	wish := EffectiveLimit{Limit: "cpus", Asked: "1 CPUs"}
+	of := func(where string, holds bool) []EffectiveLimit {
+		s := wish
+		s.Where, s.Holds = where, holds
+		return []EffectiveLimit{s}
+	}
+	for name, c := range map[string]struct {
+		limitedInside, inside, outside, in bool // in force
+	}{
+		"a guest whose VMM is limited":       {false, false, true, true},
+		"a guest that limits itself":         {false, true, false, false},
+		"Kata's guest, which limits":         {true, true, false, true},
+		"Kata's guest without a limit":       {true, false, false, false},
+		"a VMM that is limited all the same": {true, false, true, true},
+	} {
+		failed := decide(wish, false, c.limitedInside, of("cpu.max inside", c.inside), of("cpu.max", c.outside))
+		if (len(failed) == 0) != c.in {
+			t.Errorf("%s: %v", name, failed)
+		}
+	}
+}

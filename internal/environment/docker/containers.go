@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -155,6 +156,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		return nil, err
 	}
 	i.Route, i.More.Facts = c.paths(ctx, i, data), c.facts()
+	i.More.LimitedInside = c.kata()
 	if i.published != nil {
 		i.More.Listen = i.inside
 	}
@@ -329,8 +331,14 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 func containerName(owner, instance string) string { return "tare-" + owner + "-" + instance }
 
 // notes about this start, from the options and the agent's Hello.
+// kata says whether the runtime is Kata Containers, whose shims have its name.
+func (c *containers) kata() bool { return strings.Contains(c.options.Runtime, "kata") }
+
 func (c *containers) notes(l environment.Limits, h agent.Hello) []string {
 	notes := coresNote(l, h)
+	if c.kata() && l.CPUs > 0 {
+		notes = append(notes, "Kata Containers limits the CPU time of the container in its guest: its VMM and virtiofsd have no limit on the host")
+	}
 	if c.gvisor {
 		notes = append(notes, oci.GvisorNotes...)
 	}
