@@ -61,17 +61,21 @@ func TestCountsBecomeKindsOfThePriceList(t *testing.T) {
 			map[string]float64{"syscall.pread64": n, "transfer.read.file.small": n, "bytes.read.file.small": n * (1 + 4095./4)},
 			map[string]float64{"read-1": .75, "read-4k": .25},
 		},
+		"a call of read of a file has a trap, which that of the kind has not": {
+			map[string]float64{"syscall.read": n, "transfer.read.file.small": n, "bytes.read.file.small": n},
+			map[string]float64{"read-1": 1, "trap": 1, "getpid": -1},
+		},
 		"a size above the last is continued": {
 			map[string]float64{"syscall.write": n, "transfer.write.pipe.large": n, "bytes.write.pipe.large": n * (65536 + 61440)},
 			map[string]float64{"pipe-4k": -.5, "pipe-64k": 1},
 		},
 		"a write and a read of a socket are one pair": {
 			map[string]float64{"syscall.sendto": n, "syscall.recvfrom": n, "transfer.write.tcp.small": n, "transfer.read.tcp.small": n, "bytes.write.tcp.small": n, "bytes.read.tcp.small": n},
-			map[string]float64{"tcp-1": 1, "tcp-64k": 0},
+			map[string]float64{"tcp-1": 1, "tcp-64k": 0, "trap": -1, "getpid": 1}, // that of the kind is a call of read
 		},
 		"a call that reads nothing is another call": {
 			map[string]float64{"syscall.read": 3 * n, "transfer.read.other.small": n, "bytes.read.other.small": 8 * n},
-			map[string]float64{"getpid": 3},
+			map[string]float64{"getpid": 2, "trap": 1},
 		},
 		"a wait in epoll of a program with sockets is one for the network": {
 			map[string]float64{"syscall.epoll_wait": 2 * n, "blocked.syscall.epoll_wait": n, evidence.Voluntary: n, "syscall.read": n, "transfer.read.tcp.small": n, "bytes.read.tcp.small": n},

@@ -33,7 +33,7 @@ const Nothing = "nothing"
 // Line is the kind whose output is stored.
 const Line = "line"
 
-var kinds = slices.Concat([]Kind{{Nothing, nothing}, {"compute", compute}, {"getpid", getpid}, {"clock", clock}},
+var kinds = slices.Concat([]Kind{{Nothing, nothing}, {"compute", compute}, {"getpid", getpid}, {"trap", trap}, {"clock", clock}},
 	ofPrograms, ofFiles, ofMemory, ofStreams, ofThreads, ofSockets)
 
 // Kinds are the names of all kinds.
@@ -191,6 +191,16 @@ func compute() (func(int) error, error) {
 
 func getpid() (func(int) error, error) {
 	return loop(func() error { _, err := raw(unix.SYS_GETPID, 0, 0, 0); return err })
+}
+
+// trap is getpid as Go's wrappers make it, with the number of the call in a register.
+func trap() (func(int) error, error) {
+	return loop(func() error {
+		if _, _, errno := unix.RawSyscall6(unix.SYS_GETPID, 0, 0, 0, 0, 0, 0); errno != 0 {
+			return errno
+		}
+		return nil
+	})
 }
 
 // clock reads the clock as programs do: in user mode, where the environment allows it.

@@ -110,7 +110,7 @@ func TestAKindMakesTheSystemCallsThatItIsNamedAfter(t *testing.T) {
 	}
 	two := func(a, b uint64) map[uint64]float64 { return map[uint64]float64{a: 1, b: 1} }
 	for kind, expected := range map[string]map[uint64]float64{
-		"getpid": {unix.SYS_GETPID: 1}, "clock": {unix.SYS_GETPID: 0, unix.SYS_CLOCK_GETTIME: 0},
+		"getpid": {unix.SYS_GETPID: 1}, "trap": {unix.SYS_GETPID: 1}, "clock": {unix.SYS_GETPID: 0, unix.SYS_CLOCK_GETTIME: 0},
 		"read-1": {unix.SYS_PREAD64: 1}, "read-4k": {unix.SYS_PREAD64: 1}, "read-64k": {unix.SYS_PREAD64: 1},
 		"write-1": {unix.SYS_PWRITE64: 1}, "write-4k": {unix.SYS_PWRITE64: 1}, "write-64k": {unix.SYS_PWRITE64: 1},
 		"open": two(unix.SYS_OPENAT, unix.SYS_CLOSE), "stat": {unix.SYS_NEWFSTATAT: 1},

@@ -105,6 +105,7 @@ func timer() (func(int) error, error) {
 func line() (func(int) error, error) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/fd/2", unix.Getppid()), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	text := append(bytes.Repeat([]byte("x"), 99), '\n')
+	sleep := unix.Timespec{Nsec: 5 * pause}
 	return func(n int) error {
 		for range n {
 			if err := whole(unix.SYS_WRITE, fd, text); err != nil {
@@ -116,7 +117,7 @@ func line() (func(int) error, error) {
 			if left, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || left == 0 {
 				return nil
 			}
-			if _, err := raw(unix.SYS_SCHED_YIELD, 0, 0, 0); err != nil {
+			if _, err := raw(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&sleep)), 0, 0); err != nil {
 				return err
 			}
 		}
