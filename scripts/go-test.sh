@@ -2,12 +2,13 @@
 # Runs `go test -json`, for scripts/gotestsum.sh. Arguments are those of `go test`;
 # packages begin with ./
 #
-#   go-test.sh [--check|--phases] [FLAG...] [PACKAGE...] [-test.run=PATTERN PACKAGE]
+#   go-test.sh [--check|--phases|--linked] [FLAG...] [PACKAGE...] [-test.run=PATTERN PACKAGE]
 #
 # --check runs those tests anew that read the whole tree, and reuses results of others.
 # --phases runs the packages and parts of packages in the order of scripts/test-phases:
 # those that do not disturb each other side by side, then one at a time those that
-# measure. Tests that the caller picks run in one go. What -test.run picks, which
+# measure. Tests that the caller picks run in one go. --linked runs them in the program that
+# --phases links, where both have the same $TARE_TEST_PROGRAMS. What -test.run picks, which
 # gotestsum adds, runs instead of all the packages.
 #
 # It knows no test, except for the list.
@@ -16,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 lanes=4
 form=
-case "${1:-}" in --check | --phases)
+case "${1:-}" in --check | --phases | --linked)
 	form=$1
 	shift
 	;;
@@ -25,7 +26,8 @@ flags=() building=() testing=() packages=() pattern=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-test.run=*) pattern=${1#*=} packages=("$2") && shift ;;
-	-run | -run=* | -skip | -skip=* | -bench | -bench=*) flags+=("$1") form= ;;
+	-run | -skip | -bench) flags+=("$1=$2") && form=${form#--phases} form=${form#--check} && shift ;;
+	-run=* | -skip=* | -bench=*) flags+=("$1") form=${form#--phases} form=${form#--check} ;;
 	./*) packages+=("$1") ;;
 	*) flags+=("$1") ;;
 	esac
@@ -80,29 +82,15 @@ case $form in
 	;;
 esac
 
-# Everything is compiled once, before several of go would each compile it.
-GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" go list -export -test -deps "${packages[@]}" >/dev/null 2>&1 || true
-mapfile -t packages < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
 flags=(-count=1 -vet=off "-ldflags=-s -w" -timeout=30m "${flags[@]}")
-
-# asked PACKAGE : whether it is among those to test.
-asked() { [[ " ${packages[*]} " = *" tare/$1 "* ]]; }
-
-listed=() skip=
-while read -r phase package part run; do
-	[[ $phase = first || $phase = alone ]] || continue
-	[ -n "$part" ] || listed+=("tare/$package")
-	[ -z "$run" ] || skip+="|$run"
-done <scripts/test-phases
-rest=()
-for package in "${packages[@]}"; do
-	[[ " ${listed[*]} " = *" $package "* ]] || rest+=("$package")
-done
-others=(${skip:+-skip="${skip#|}"})
-
-programs=$(mktemp -d)
 # Programs that tests build are built once too (internal/testing/gobuild).
-export TARE_TEST_PROGRAMS=$programs
+own=
+if [ -z "${TARE_TEST_PROGRAMS:-}" ]; then
+	own=$(mktemp -d)
+	trap 'rm -rf "$own"' EXIT
+fi
+export TARE_TEST_PROGRAMS=${TARE_TEST_PROGRAMS:-$own}
+programs=$TARE_TEST_PROGRAMS others=()
 for flag in "${flags[@]}"; do
 	case $flag in
 	-race | -tags=* | -ldflags=* | -gcflags=*) building+=("$flag") ;;
@@ -125,6 +113,31 @@ job() {
 	(cd "$1" && exec go tool test2json -t -p "tare/$1" "$program" -test.v=test2json -test.paniconexit0 "${testing[@]}" "${picked[@]}") | named "$2"
 }
 
+if [ "$form" = --linked ]; then
+	status=0
+	for package in "${packages[@]}"; do job "${package#./}" "" "" || status=1; done
+	exit "$status"
+fi
+
+# Everything is compiled once, before several of go would each compile it.
+GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" go list -export -test -deps "${packages[@]}" >/dev/null 2>&1 || true
+mapfile -t packages < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
+
+# asked PACKAGE : whether it is among those to test.
+asked() { [[ " ${packages[*]} " = *" tare/$1 "* ]]; }
+
+listed=() skip=
+while read -r phase package part run; do
+	[[ $phase = first || $phase = alone ]] || continue
+	[ -n "$part" ] || listed+=("tare/$package")
+	[ -z "$run" ] || skip+="|$run"
+done <scripts/test-phases
+rest=()
+for package in "${packages[@]}"; do
+	[[ " ${listed[*]} " = *" $package "* ]] || rest+=("$package")
+done
+others=(${skip:+-skip="${skip#|}"})
+
 # Each line is appended to a file in one write, and passed on from there: in a pipe,
 # long lines of two programs would mix.
 all=$(mktemp)
@@ -136,7 +149,7 @@ end() {
 	# shellcheck disable=SC2046,SC2086 # numbers of processes
 	kill -TERM $running $(for process in $running; do pgrep -P "$process" || true; done) 2>/dev/null || true
 }
-trap 'end; rm -rf "$all" "$programs"' EXIT
+trap 'end; rm -rf "$all" ${own:+"$own"}' EXIT
 trap 'exit 1' TERM HUP
 # shellcheck disable=SC2016 # of Perl
 perl -e '$| = 1; open F, "<", shift; for (;;) { while (<F>) { exit if $_ eq "end\n"; print } select undef, undef, undef, 0.2; seek F, 0, 1 }' "$all" &

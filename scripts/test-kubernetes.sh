@@ -12,10 +12,10 @@ if [ "${1:-}" = --inside ]; then # of the cluster
 	mapfile -t packages < <(grep -rlE --include='*_test.go' 'needs\.Cluster\(|/clustertest"' internal cmd | xargs -r dirname | sort -u)
 	status=0
 	for package in "${packages[@]}"; do
-		only=(-run '(?i)kubernetes')
-		[[ $package != internal/testing/conformance ]] || only=(-run '/(?i)kubernetes')
+		only=(-run='(?i)kubernetes')
+		[[ $package != internal/testing/conformance ]] || only=(-run='/(?i)kubernetes')
 		[[ $package != internal/environment/kubernetes* ]] || only=()
-		scripts/go-test.sh -count=1 -vet=off -timeout=30m "${only[@]}" "$@" "./$package" || status=1
+		scripts/go-test.sh --linked "${only[@]}" "$@" "./$package" || status=1
 	done
 	exit "$status"
 fi

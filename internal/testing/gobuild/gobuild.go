@@ -26,9 +26,13 @@ func Build(path, pkg, version string) error {
 	if shared == "" {
 		return build(path, pkg, version)
 	}
-	name, err := exec.Command("go", "list", pkg).Output()
-	if err != nil {
-		return fmt.Errorf("the name of %s: %w", pkg, err)
+	name := strings.TrimPrefix(pkg, "tare/")
+	if strings.HasPrefix(pkg, ".") {
+		directory, err := filepath.Abs(pkg)
+		if err != nil {
+			return err
+		}
+		name = strings.TrimPrefix(directory, Root()+"/")
 	}
 	lock, err := os.Open(shared)
 	if err != nil {
@@ -38,7 +42,7 @@ func Build(path, pkg, version string) error {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", shared, err)
 	}
-	program := filepath.Join(shared, strings.ReplaceAll(strings.TrimSpace(string(name)), "/", "-")+version)
+	program := filepath.Join(shared, strings.ReplaceAll(name, "/", "-")+version)
 	if _, err := os.Stat(program); err != nil {
 		if err := build(program, pkg, version); err != nil {
 			return err
