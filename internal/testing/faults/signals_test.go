@@ -54,8 +54,8 @@ func TestEveryPhaseEndsInOrder(t *testing.T) {
 		return func(s *Session) { s.Find(inNative, "fault-"+name) }
 	}
 	for _, c := range []struct {
-		phase, slow string
-		when        func(*Session)
+		phase, scale string
+		when         func(*Session)
 	}{
 		{"the sweep", "", func(s *Session) { s.Until(`"opened"`) }},
 		{"the preparation of the image", "", func(s *Session) { s.Until(`"preparing"`) }},
@@ -70,7 +70,7 @@ func TestEveryPhaseEndsInOrder(t *testing.T) {
 		{"the start of a server", "server", command("server")},
 		{"warm-up", "warmup", command("warmup")},
 		{"the search for the amount of work", "driver", command("driver")},
-		{"the samples", "", func(s *Session) { s.Until(`"estimates"`); s.Find(inNative, "fault-driver") }},
+		{"the samples", "samples", func(s *Session) { s.Until(`"estimates"`); s.Find(inNative, "fault-driver") }},
 		{"teardown", "teardown", command("teardown")},
 	} {
 		t.Run(c.phase, func(t *testing.T) {
@@ -78,8 +78,8 @@ func TestEveryPhaseEndsInOrder(t *testing.T) {
 				needsLong(t)
 			}
 			var args []string
-			if c.slow != "" {
-				args = []string{"--scale", c.slow}
+			if c.scale != "" {
+				args = []string{"--scale", c.scale}
 			}
 			Fault{Name: "SIGTERM in " + c.phase, Study: "phases.yaml", Args: args, When: c.when,
 				Inject: func(s *Session) func() { s.Signal(syscall.SIGTERM); return nil },
