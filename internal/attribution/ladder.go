@@ -272,15 +272,8 @@ func (l *Ladder) name(parts map[string]bool, prefix int) string {
 	if count != prefix {
 		return fmt.Sprintf("set-%x", bits)
 	}
-	return fmt.Sprintf("%02d-%s", count, slug(l.Parts[count-1].Key))
-}
-
-// slug is the name of an environment that a key gives.
-func slug(key string) string {
-	words := strings.FieldsFunc(key[strings.LastIndex(key, ".")+1:], func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9')
-	})
-	return strings.ToLower(strings.Join(words, "-"))
+	key := l.Parts[count-1].Key
+	return fmt.Sprintf("%02d-%s", count, study.DirectoryName(key[strings.LastIndex(key, ".")+1:], ""))
 }
 
 func list(parts map[string]bool) string {

@@ -3,7 +3,6 @@ package serve
 import (
 	"fmt"
 	"net/http"
-	"slices"
 
 	"tare/internal/serve/index"
 	"tare/internal/stats"
@@ -99,7 +98,7 @@ func (s *Server) history(r *http.Request) (view, error) {
 	}
 	first, p0 := 0, 0.0
 	for _, c := range append(changes.ChangePoints(values, 1), stats.ChangePoint{At: len(points)}) {
-		p.Segments = append(p.Segments, segment{First: first, Last: c.At - 1, Centre: median(values[first:c.At]), P: p0})
+		p.Segments = append(p.Segments, segment{First: first, Last: c.At - 1, Centre: stats.Median(values[first:c.At]), P: p0})
 		first, p0 = c.At, c.P
 	}
 	for i, here := range p.Segments[1:] {
@@ -116,10 +115,4 @@ func joined(a, b string) string {
 		return b
 	}
 	return a + "; " + b
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[n/2] + sorted[(n-1)/2]) / 2
 }

@@ -219,7 +219,7 @@ func (m machine) environments(g *Guide) {
 		packages, installed = append(packages, m.install...), append(installed, "images")
 	}
 	if len(packages) > 0 {
-		add := Add{Command: m.asRoot("apt-get install -y " + strings.Join(unique(packages), " ")), Adds: installed}
+		add := Add{Command: m.asRoot("apt-get install -y " + strings.Join(lists.Add(nil, packages...), " ")), Adds: installed}
 		if len(started) > 0 && !m.systemd {
 			add.Then = strings.Join(started, " and ") + " must then be started"
 		}
@@ -259,11 +259,6 @@ func (m machine) asRoot(command string) string {
 		return command
 	}
 	return "sudo " + command
-}
-
-func unique(words []string) (list []string) {
-	list = lists.Add(list, words...)
-	return list
 }
 
 // underWay is the state of a run that a process works on.
