@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"tare/internal/environment"
@@ -64,7 +65,7 @@ type hostEnvironment struct {
 	mu  sync.Mutex
 	in  environment.Environment // of the session
 	of  *remote.Session
-	img *image.Image // that it was prepared for; nil before that
+	img []*image.Image // that it was prepared for
 }
 
 // environment on the host, through the session that is open.
@@ -94,8 +95,10 @@ func (s *hostEnvironment) reconnected(ctx context.Context) (environment.Environm
 		return s.in, nil
 	}
 	in, err := session.Environment(ctx, s.kind, s.options)
-	if err == nil && s.img != nil {
-		err = in.Prepare(ctx, s.img, func(string) {})
+	for _, img := range s.img {
+		if err == nil {
+			err = in.Prepare(ctx, img, func(string) {})
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("host %s, after connecting again: %w", s.on.name, err)
@@ -110,7 +113,9 @@ func (s *hostEnvironment) Prepare(ctx context.Context, img *image.Image, progres
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.img = img
+	if !slices.Contains(s.img, img) {
+		s.img = append(s.img, img)
+	}
 	return nil
 }
 

@@ -53,8 +53,10 @@ func TestALostSessionIsReopenedAtTheNextStart(t *testing.T) {
 	m := sshhost.New(t).Machine(t)
 	e, output := withFar(t, m)
 	env := onFar(t, e, "bare", `{"broken": false}`)
-	if err := env.Prepare(t.Context(), &image.Image{Name: "none"}, func(string) {}); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"none", "another"} { // a start needs one of them
+		if err := env.Prepare(t.Context(), &image.Image{Name: name}, func(string) {}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	request := environment.Request{Name: "one", Owner: testenv.Owner(t, t.TempDir()), Image: &image.Image{Name: "none"}, Console: struct {
 		io.Writer

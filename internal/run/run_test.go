@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -38,6 +39,8 @@ type bare struct {
 	// Kills is the number of the start that kills the test process, if it is a child of
 	// the test.
 	Kills int64 `yaml:"kills" json:"kills"`
+
+	prepared sync.Map // the names of the images that it starts
 }
 
 var bareStarts, bareStops atomic.Int64
@@ -71,9 +74,12 @@ func (b *bare) NewNetwork(context.Context, *cleanup.Owner, string) (environment.
 func (b *bare) Label() string                              { return "" }
 func (b *bare) Versions(context.Context) map[string]string { return nil }
 
-func (b *bare) Prepare(context.Context, *image.Image, func(string)) error {
+func (b *bare) Prepare(_ context.Context, img *image.Image, _ func(string)) error {
 	if b.Unfit {
 		return fmt.Errorf("the image does not fit in")
+	}
+	if img != nil {
+		b.prepared.Store(img.Name, true)
 	}
 	return nil
 }
@@ -90,6 +96,11 @@ func (b *bare) Start(ctx context.Context, r environment.Request) (environment.In
 		go left.Wait()
 		_, err := r.Owner.Adopt(left.Process.Pid, "left")
 		return nil, errors.Join(fmt.Errorf("the thing left something"), err)
+	}
+	if r.Image != nil {
+		if _, is := b.prepared.Load(r.Image.Name); !is {
+			return nil, fmt.Errorf("the image %s was not prepared", r.Image.Name)
+		}
 	}
 	began := time.Now()
 	program, err := agent.WriteBinary(filepath.Join(r.Owner.Home(), "agent"))
