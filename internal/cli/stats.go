@@ -197,7 +197,7 @@ func statsColumns(s *sheet.Sheet) []string {
 func statsRow(s *sheet.Sheet, c verdict.Contrast) []string {
 	interval, change := "-", verdict.Change(c.Estimate)
 	if c.Bounded() || !s.Paired && c.Alpha > 0 {
-		interval = verdict.EndsText(c.Low, c.High)
+		interval = verdict.EndsText(c.Estimate, c.Low, c.High)
 	}
 	if !s.Paired {
 		return []string{shortened(c.Environment), fmt.Sprintf("%d/%d", c.Values.N, c.Base.N), fmt.Sprintf("%.4g", c.Values.Median),

@@ -41,7 +41,8 @@ func (a Amount) change() string {
 	if !a.bounded() {
 		return verdict.Change(math.Log1p(a.Estimate))
 	}
-	return verdict.Change(math.Log1p(a.Estimate)) + " " + verdict.EndsText(math.Log1p(*a.Low), math.Log1p(*a.High))
+	estimate := math.Log1p(a.Estimate)
+	return verdict.Change(estimate) + " " + verdict.EndsText(estimate, math.Log1p(*a.Low), math.Log1p(*a.High))
 }
 
 // notModelled is what counts times prices leave out.

@@ -60,6 +60,7 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 	"place":   model.LevelTitle,
 	"percent": percent,
+	"between": between,
 	"ratio":   func(r float64) string { return minus(verdict.ChangeOf(r)) },
 	"sentence": func(text string) string {
 		first, size := utf8.DecodeRuneInString(text)
@@ -69,13 +70,11 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"query": func(s index.Series) template.URL { return template.URL(s.Query()) }, //nolint:gosec // see above
 }).ParseFS(templates, "templates/*.tmpl"))
 
-// percent is a log ratio as a change, from a value or, as the end of an interval, a pointer.
-func percent(d any) string {
-	if end, is := d.(*float64); is {
-		d = *end
-	}
-	return minus(verdict.Change(d.(float64)))
-}
+// percent is a log ratio as a change.
+func percent(d float64) string { return minus(verdict.Change(d)) }
+
+// between is the interval of a log ratio.
+func between(estimate, low, high float64) string { return minus(verdict.EndsText(estimate, low, high)) }
 
 // minus puts a real minus before figures.
 func minus(text string) string {

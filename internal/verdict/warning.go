@@ -111,7 +111,7 @@ func (w Warning) String() string {
 func (w Warning) carryOver() string {
 	text := fmt.Sprintf("samples of %s that follow one of %s differ from its others by %s", w.Side, w.Other, Change(w.Change.Estimate))
 	if w.Change.Bounded() {
-		text += " " + EndsText(w.Change.Low, w.Change.High) + " (95%)"
+		text += " " + EndsText(w.Change.Estimate, w.Change.Low, w.Change.High) + " (95%)"
 	}
 	text += ": what a sample leaves behind is charged to the next one"
 	if w.Idle {
@@ -157,7 +157,7 @@ func (w Warning) notEachNode() string {
 }
 
 func endsOf(v stats.Interval) string {
-	return Change(v.Estimate) + " " + EndsText(v.Low, v.High)
+	return Change(v.Estimate) + " " + EndsText(v.Estimate, v.Low, v.High)
 }
 
 type writtenWarning struct {

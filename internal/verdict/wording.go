@@ -103,7 +103,7 @@ func (c Contrast) look() string {
 // difference names the direction and the size, from twice or half on as tables print it.
 func (c Contrast) difference() string {
 	word, more := string(c.Verdict), c.Estimate > 0
-	if math.Abs(c.Estimate) >= math.Ln2 || math.Exp(max(c.Estimate, c.High)) >= twice {
+	if math.Abs(c.Estimate) >= math.Ln2 || math.Exp(c.Estimate) >= twice || math.IsInf(c.High, 1) {
 		if c.amount() {
 			word = map[bool]string{true: "larger", false: "smaller"}[more]
 		}
@@ -123,7 +123,7 @@ func (c Contrast) difference() string {
 
 // change is the estimate with its interval, as tables print them.
 func (c Contrast) change() string {
-	return fmt.Sprintf("%s %s (%s)", Change(c.Estimate), EndsText(c.Low, c.High), c.percentage())
+	return fmt.Sprintf("%s %s (%s)", Change(c.Estimate), EndsText(c.Estimate, c.Low, c.High), c.percentage())
 }
 
 // interval prints both ends with the confidence.

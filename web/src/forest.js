@@ -1,7 +1,7 @@
 // The forest plot: one row per environment, with the estimate, its interval and
 // the margin.
 import { axisX, axisY, dot, gridX, plot, rect, ruleX, ruleY, text } from "@observablehq/plot";
-import { change, changeScale, frame, verdictColour, verdictSymbols } from "./scales.js";
+import { change, changeScale, ends, frame, verdictColour, verdictSymbols } from "./scales.js";
 
 export function forest(data, { workload, metric, width }) {
   const w = data.workloads[workload];
@@ -39,7 +39,7 @@ export function forest(data, { workload, metric, width }) {
       ruleY(rows.filter((r) => r.verdict === "no verdict"), { x1: (r) => end(r.low, 0), x2: (r) => end(r.high, 1), y: "environment", fy, stroke: "var(--inconclusive)", strokeDasharray: "2,3" }),
       ruleY(rows.filter((r) => r.verdict !== "no verdict"), { x1: (r) => end(r.low, 0), x2: (r) => end(r.high, 1), y: "environment", fy, stroke: (r) => verdictColour(r.verdict), strokeWidth: 3.5, strokeLinecap: "round", strokeOpacity: 0.55 }),
       dot(rows, { x: "estimate", y: "environment", fy, r: 4.5, fill: (r) => verdictColour(r.verdict), stroke: "var(--paper)", strokeWidth: 1, symbol: (r) => verdictSymbols[r.verdict] ?? "circle",
-        title: (r) => `${r.environment}${r.level ? ", " + r.level : ""}\n${change(r.estimate)} [${r.low === null ? "unbounded" : change(r.low)}, ${r.high === null ? "unbounded" : change(r.high)}]\n${r.verdict}, ${r.n} blocks`, tip: true }),
+        title: (r) => `${r.environment}${r.level ? ", " + r.level : ""}\n${change(r.estimate)} ${ends(r.estimate, r.low, r.high)}\n${r.verdict}, ${r.n} blocks`, tip: true }),
       wide ? text(rows, { y: "environment", fy, frameAnchor: "right", textAnchor: "start", dx: 10, fill: "var(--ink-soft)", text: (r) => `${change(r.estimate)} ${r.verdict}` }) : null,
       text(absent, { y: "environment", fy, frameAnchor: wide ? "right" : "left", textAnchor: "start", dx: 10, fill: "var(--ink-soft)", text: () => "n/a" }),
     ],

@@ -43,20 +43,28 @@ function changeTicks(low, high, constant, width) {
   return kept.sort((a, b) => a - b);
 }
 
+const factorFrom = 1.995;
 export const change = (d) => changeTo(d, 1);
 const tickChange = (d) => changeTo(d, 0);
 
-function changeTo(d, places) {
+// An interval has the form of its change, as in the tables.
+export function ends(estimate, low, high) {
+  const factor = Math.exp(estimate) >= factorFrom;
+  const end = (d) => (d === null ? "unbounded" : changeTo(d, 1, factor));
+  return `[${end(low)}, ${end(high)}]`;
+}
+
+function changeTo(d, places, factor = Math.exp(d) >= factorFrom) {
   const ratio = Math.exp(d);
-  if (ratio >= 1.995) return "×" + (places ? times(ratio) : plain(ratio));
+  if (factor) return "×" + (places ? times(ratio) : plain(ratio));
   const p = (ratio - 1) * 100;
   const text = p.toFixed(places);
   if (Number(text) === 0) return places ? "0.0%" : "0%";
   return (p > 0 ? "+" : "") + text.replace("-", "−") + "%";
 }
 
-// Three significant digits, or all of the whole part, as the tables have them.
-const times = (ratio) => (ratio < 999.5 ? ratio.toPrecision(3) : ratio.toFixed(0));
+// Three significant digits, two places below one, or all of the whole part, as the tables have them.
+const times = (ratio) => (ratio < 1 ? ratio.toFixed(2) : ratio < 999.5 ? ratio.toPrecision(3) : ratio.toFixed(0));
 
 export function plain(v) {
   if (v === 0) return "0";

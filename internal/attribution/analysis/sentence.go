@@ -25,8 +25,8 @@ func (s Share) sentence(a *Attribution, cause string) string {
 	metric := a.Title()
 	var text string
 	switch rises := c.Estimate > 0; {
-	case strings.HasPrefix(verdict.Change(max(c.Estimate, c.High)), "×"): // as tables print it
-		text = fmt.Sprintf("%s %s to %s %s", s.does("takes", "take"), metric, verdict.Change(c.Estimate), verdict.EndsText(c.Low, c.High))
+	case strings.HasPrefix(verdict.Change(c.Estimate), "×"): // as tables print it
+		text = fmt.Sprintf("%s %s to %s %s", s.does("takes", "take"), metric, verdict.Change(c.Estimate), verdict.EndsText(c.Estimate, c.Low, c.High))
 	case rises && a.Better == "higher":
 		text = fmt.Sprintf("%s %s more %s", s.does("gives", "give"), span(c.Estimate, c.Low, c.High), metric)
 	case rises:

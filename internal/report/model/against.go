@@ -65,7 +65,7 @@ func (r AgainstRow) Interval() string {
 	if !r.Bounded {
 		return ""
 	}
-	return verdict.EndsText(r.Low, r.High)
+	return verdict.EndsText(r.Measured, r.Low, r.High)
 }
 
 // ComparePublished compares runs with everything that a study printed: a ratio with the

@@ -46,9 +46,9 @@ func IntervalText(c *verdict.Contrast) string {
 		return Missing
 	}
 	if RangeOnly(c) {
-		return "range " + verdict.EndsText(c.Least, c.Most)
+		return "range " + verdict.EndsText(c.Middle, c.Least, c.Most)
 	}
-	return verdict.EndsText(c.Low, c.High)
+	return verdict.EndsText(c.Estimate, c.Low, c.High)
 }
 
 // BlockCount formats the number of blocks of a contrast, with the look that gave the

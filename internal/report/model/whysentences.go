@@ -69,5 +69,5 @@ func remains(a analysis.Attribution) string {
 	case !u.Bounded():
 		return fmt.Sprintf("Unexplained by the named parts: %s, over %s; too few for an interval.", verdict.Change(u.Estimate), quantity.Counted(u.N, "complete block", "complete blocks"))
 	}
-	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", verdict.Change(u.Estimate), verdict.EndsText(u.Low, u.High), quantity.Counted(u.N, "complete block", "complete blocks"))
+	return fmt.Sprintf("Unexplained by the named parts: %s %s, over %s.", verdict.Change(u.Estimate), verdict.EndsText(u.Estimate, u.Low, u.High), quantity.Counted(u.N, "complete block", "complete blocks"))
 }

@@ -62,11 +62,11 @@ func nodeRows(before []any, n *verdict.Nodes) (rows []Row) {
 			remark = "differs from the others"
 		}
 		i := one.Interval
-		add(one.Name, one.N, verdict.Change(i.Estimate), verdict.EndsText(i.Low, i.High), remark)
+		add(one.Name, one.N, verdict.Change(i.Estimate), verdict.EndsText(i.Estimate, i.Low, i.High), remark)
 	}
 	change, interval, remark := model.Missing, "too few nodes or blocks", ""
 	if !math.IsNaN(n.Spread) {
-		change, interval = verdict.Change(n.Mean.Estimate), verdict.EndsText(n.Mean.Low, n.Mean.High)
+		change, interval = verdict.Change(n.Mean.Estimate), verdict.EndsText(n.Mean.Estimate, n.Mean.Low, n.Mean.High)
 		remark = fmt.Sprintf("standard deviation %.1f%%, ", 100*math.Expm1(n.Spread))
 	}
 	if n.P < 1 || remark != "" {
@@ -144,7 +144,7 @@ func changed(ratio stats.Interval) string {
 	case !limited(ratio):
 		return verdict.Change(estimate)
 	}
-	return verdict.Change(estimate) + " " + verdict.EndsText(low, high)
+	return verdict.Change(estimate) + " " + verdict.EndsText(estimate, low, high)
 }
 
 func within(v *model.Report, _ Options) Section {

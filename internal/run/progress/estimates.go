@@ -99,7 +99,7 @@ func names(all []verdict.SoFar) map[subject.Figure]string {
 func basis(s verdict.SoFar) string {
 	switch {
 	case s.Bounded():
-		return verdict.EndsText(s.Low, s.High)
+		return verdict.EndsText(s.Estimate, s.Low, s.High)
 	case s.N > 0:
 		return quantity.Counted(s.N, "block", "blocks") + " so far"
 	}

@@ -210,7 +210,7 @@ func TestALogHasEstimatesNowAndThen(t *testing.T) {
 		p.Event(run.Event{Kind: run.Estimates, Slot: &schedule.Slot{Workload: "nginx"}, Estimates: several()})
 		p.Event(run.Event{Kind: run.Estimates, Slot: &schedule.Slot{Workload: "other"}, Estimates: several()})
 	}
-	want := "so far, not final: nginx time in docker +0.2% ([-32.8%, +49.5%]); nginx time in gvisor +82.2% ([-9.5%, ×3.67])\n"
+	want := "so far, not final: nginx time in docker +0.2% ([-32.8%, +49.5%]); nginx time in gvisor +82.2% ([-9.5%, +266.9%])\n"
 	if got := out.String(); got != want+want {
 		t.Error(got)
 	}
