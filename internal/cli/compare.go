@@ -97,9 +97,6 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 		if !c.Primary && !all {
 			continue
 		}
-		if !c.Reason.IsZero() && !slices.Contains(reasons, c.Reason.String()) {
-			reasons = append(reasons, c.Reason.String())
-		}
 		if name := joined(c.Workload, c.Level, c.Metric); name != place {
 			place = name
 			rows = append(rows, []string{name, "", "", "", "", ""})
@@ -113,6 +110,12 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 		}
 		if len(c.Confounds) > 0 {
 			decided, marked = decided+model.Mark, true
+		}
+		if why := c.Reason.String(); why != "" {
+			if !slices.Contains(reasons, why) {
+				reasons = append(reasons, why)
+			}
+			decided += fmt.Sprintf(" [%d]", 1+slices.Index(reasons, why))
 		}
 		rows = append(rows, []string{
 			"  " + c.Environment, verdict.ChangeOf(c.FirstCost), verdict.ChangeOf(c.SecondCost),
@@ -134,8 +137,8 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 	if marked {
 		fmt.Fprintln(app.Stdout, model.MarkMeans)
 	}
-	for _, r := range reasons {
-		fmt.Fprintln(app.Stdout, "no verdict:", r)
+	for i, r := range reasons {
+		fmt.Fprintf(app.Stdout, "[%d] %s\n", i+1, r)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"tare/internal/base/lists"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/serve/index"
@@ -15,7 +16,6 @@ type sides struct {
 	Runs        []index.Run
 	Changes     []verdict.Moved // of primary metrics
 	Others      []verdict.Moved
-	Reasons     []string // why there are no verdicts
 	Differences []string
 }
 
@@ -50,16 +50,8 @@ func (s *Server) compare(r *http.Request) (view, error) {
 	for _, run := range read {
 		verdict.MarkChanges(changes, read[0].Plan.Baseline, model.Fairness(run).Mark)
 	}
-	for _, c := range changes {
-		if c.Primary {
-			v.Changes = append(v.Changes, c)
-		} else {
-			v.Others = append(v.Others, c)
-		}
-		if !c.Reason.IsZero() && !slices.Contains(v.Reasons, c.Reason.String()) {
-			v.Reasons = append(v.Reasons, c.Reason.String())
-		}
-	}
+	v.Changes = lists.Filter(changes, func(c verdict.Moved) bool { return c.Primary })
+	v.Others = lists.Filter(changes, func(c verdict.Moved) bool { return !c.Primary })
 	v.Differences = rundir.Differences(read[0], read[1])
 	return view{Title: "Two runs side by side", Name: "compare", Data: v}, nil
 }
