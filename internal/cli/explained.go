@@ -14,7 +14,7 @@ import (
 
 // mostSearched is how many runs of the home are looked at for ladders, and mostExplained how
 // many are told of.
-const mostSearched, mostExplained = 100, 3
+const mostSearched, mostExplained = 100, 6
 
 // explained finds the newest runs over ladders of what a run compares, of the same machine,
 // and what they say. The files of a run have nothing of other runs; what is printed has.

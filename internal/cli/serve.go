@@ -43,7 +43,7 @@ loopback, a browser needs a token: that of --token-file, or a new one, which is 
 			if err != nil {
 				return err
 			}
-			server, err := serve.Listen(serve.Options{Address: address, Token: token, Version: app.Version, Log: func(text string) { app.say("tare: %s", text) }})
+			server, err := serve.Listen(serve.Options{Address: address, Token: token, Version: app.Version, Explained: app.explained, Log: func(text string) { app.say("tare: %s", text) }})
 			if err != nil {
 				return badInput("--listen: %w", err)
 			}

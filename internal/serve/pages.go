@@ -19,6 +19,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/visible"
 	"tare/internal/report/html"
 	"tare/internal/report/model"
@@ -134,15 +135,18 @@ type view struct {
 // page serves a page that is made from the index as it is now.
 func (s *Server) page(make func(*http.Request) (view, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		err := s.runs.Refresh(r.Context())
-		if err != nil && r.Context().Err() == nil {
-			s.Log(err.Error()) // what is known already is shown
-		}
+		s.refresh(r.Context())
 		v, err := make(r)
 		if err == nil {
 			err = s.write(w, http.StatusOK, v)
 		}
 		s.failed(w, r, err)
+	}
+}
+
+func (s *Server) refresh(ctx context.Context) {
+	if err := s.runs.Refresh(ctx); err != nil && ctx.Err() == nil {
+		s.Log(err.Error()) // what is known already is shown
 	}
 }
 
@@ -405,21 +409,28 @@ func (p *progress) fail(trials []rundir.Trial) {
 	p.Failures = p.Failures[:min(mostFailures, len(p.Failures))]
 }
 
-// report serves the HTML report. It is a function of the run, so it is kept until the run
-// changes.
+// report serves the HTML report. It is a function of the run and of those that explain it, so
+// it is kept until the run changes, or another one is added or ends.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	s.refresh(r.Context())
 	run, err := s.found(r.PathValue("id"))
 	if err != nil {
 		s.failed(w, r, err)
 		return
 	}
-	page, err := s.reports.get(run.ID, rundir.Stamp(run.Directory), func() ([]byte, error) {
+	runs, all := s.runs.List("", 0, most)
+	ended := lists.Filter(runs, func(r index.Run) bool { return r.State != rundir.NotEnded })
+	page, err := s.reports.get(run.ID, fmt.Sprint(rundir.Stamp(run.Directory), all, len(ended)), func() ([]byte, error) {
 		read, err := s.read(r.Context(), run)
 		if err != nil {
 			return nil, err
 		}
+		in := model.Of(read, model.Contrasts(read))
+		if s.Explained != nil {
+			in.Explained = s.Explained(in)
+		}
 		var text bytes.Buffer
-		err = html.WriteWithin(&text, model.Of(read, model.Contrasts(read)), "/runs/"+run.ID+"/")
+		err = html.WriteWithin(&text, in, "/runs/"+run.ID+"/")
 		return text.Bytes(), err
 	})
 	if err != nil {

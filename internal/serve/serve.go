@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tare/internal/base/crash"
+	"tare/internal/report/model"
 	"tare/internal/serve/index"
 )
 
@@ -26,6 +27,8 @@ type Options struct {
 	Version string
 	// Log takes a sentence about what went wrong besides a request.
 	Log func(string)
+	// Explained finds the runs that explain what a run compares.
+	Explained func(model.Input) []model.Explained
 }
 
 // Server shows the runs of an index.
