@@ -41,7 +41,7 @@ var completed = map[string]takes{
 var completedFlags = map[string][]string{
 	"env": {"environments"}, "environment": {"environments"}, "from": {"environments"}, "to": {"environments"}, "via": {"environments"},
 	"only": {"environments", "workloads"}, "workload": {"workloads"}, "metric": {"metrics"}, "study": {"studies"}, "scale": {"scales"},
-	"resume": {"runs"}, "into": {"runs"}, "score": {"profiles"}, "profile": {"profiles"}, "against": {"published"}, "figures": {"published"},
+	"resume": {"runs"}, "of": {"runs"}, "into": {"runs"}, "score": {"profiles"}, "profile": {"profiles"}, "against": {"published"}, "figures": {"published"},
 	"fresh": {"freshness"}, "better": {"directions"},
 }
 

@@ -3,7 +3,9 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,12 +15,15 @@ import (
 	"tare/internal/attribution/analysis"
 	"tare/internal/base/term"
 	"tare/internal/prices"
+	"tare/internal/report/model"
 	"tare/internal/report/text"
 	"tare/internal/run"
+	"tare/internal/study"
 )
 
 type explainFlags struct {
 	request attribution.Request
+	of      string
 	out     string
 	seed    uint64
 	resume  string
@@ -29,7 +34,7 @@ type explainFlags struct {
 func newExplainCommand(app *App) *cobra.Command {
 	var e explainFlags
 	command := &cobra.Command{
-		Use:   "explain WORKLOAD --to ENV [flags] | --resume RUN",
+		Use:   "explain WORKLOAD --to ENV [flags] | --of RUN | --resume RUN",
 		Short: "Attribute the overhead of a layer to its parts",
 		Long: `Attribute the overhead of a layer to its parts: namespaces, the overlay file
 system, the bridge, the seccomp filter, the log path. tare builds a ladder of
@@ -39,30 +44,43 @@ simultaneously.
 
 WORKLOAD is the name or the file of a pack. Environments are written as for
 tare bench: NAME or NAME+OPTION=VALUE... With --study, the workload and the
-environments are named as in the study, and its limits and image apply.
+environments are named as in the study, and its limits and image apply. With --of,
+tare measures what a run found slower and no other run explains, one after another.
 
 If the cost of a part depends on which others are on, --method shapley adds the
 parts in several orders and shows the mean over them (the Shapley value) and the
 spread.`,
 		Example: `  tare explain nginx --to docker+log=json-file --set access_log=/dev/stdout
-  tare explain nginx --to docker+log=json-file --set-to access_log=/dev/stdout \
-    --set-from access_log=/data/nginx/access.log
   tare explain redis --from native --to gvisor --limits cpus=1,memory=512MiB
   tare explain redis --study ./pods.yaml --from runc --via gvisor --to kata
+  tare explain --of quick-20261121-014500 --budget 5m
   tare explain nginx --to docker --parts seccomp,network --method shapley`,
-		Args: orResume("workload", &e.resume),
+		Args: e.one,
 		RunE: func(command *cobra.Command, args []string) error {
 			if e.resume != "" {
 				return e.continueRun(command, app)
 			}
-			return e.start(command, app, args[0])
+			return e.start(command, app, args)
 		},
 	}
 	e.add(command.Flags())
 	app.addNoWait(command.Flags())
 	exclude(command, "resume", "dry-run", "a resumed run already has its plan")
+	for _, name := range []string{"study", "scale", "from", "to", "via", "set", "set-from", "set-to", "limits"} {
+		exclude(command, "of", name, "it is that of the run")
+	}
+	exclude(command, "of", "out", "each ladder is a run of its own")
 	_ = command.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]string{"ladder", "shapley"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
+}
+
+// one takes a workload, or a flag in place of it.
+func (e *explainFlags) one(_ *cobra.Command, args []string) error {
+	given := slices.DeleteFunc(append([]string{e.of, e.resume}, args...), func(text string) bool { return text == "" })
+	if len(given) != 1 {
+		return errors.New("name either a workload, --of RUN or --resume RUN")
+	}
+	return nil
 }
 
 func (e *explainFlags) add(flags *pflag.FlagSet) {
@@ -84,6 +102,7 @@ func (e *explainFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.request.Margin, "margin", "", "costs within this `share` count as equivalent, and their parts leave early (default: 2%, or that of the study)")
 	flags.Uint64Var(&e.seed, "seed", 0, "`seed` of the random orders (default: random, and recorded)")
 	flags.IntVar(&e.request.Traced, "traced", 1, "`number` of trials of the first and the last environment with kernel tracing, after the blocks")
+	flags.StringVar(&e.of, "of", "", "measure what this `run` found, and no other run explains")
 	flags.StringVarP(&e.out, "out", "o", "", "`directory` of the run (default: HOME/runs/explain-WORKLOAD-TIME)")
 	flags.StringVar(&e.resume, "resume", "", "continue this `run`, given by its directory or its name")
 	flags.BoolVar(&e.dryRun, "dry-run", false, "print the ladder and the expected duration, and start nothing")
@@ -110,8 +129,8 @@ func (e *explainFlags) continueRun(command *cobra.Command, app *App) error {
 	return explain(command.Context(), app, o, e.show)
 }
 
-// start makes the plan of a new run and executes it.
-func (e *explainFlags) start(command *cobra.Command, app *App, workload string) error {
+// start makes the plans of new runs and executes them.
+func (e *explainFlags) start(command *cobra.Command, app *App, workload []string) error {
 	if err := positive(command, "blocks", "budget", "orders"); err != nil {
 		return err
 	}
@@ -121,11 +140,52 @@ func (e *explainFlags) start(command *cobra.Command, app *App, workload string) 
 	if command.Flags().Changed("seed") {
 		e.request.Overrides.Seed = &e.seed
 	}
-	e.request.Workload = workload
-	plan, err := e.request.Plan(command.Context())
+	requests, err := e.requests(app, workload)
 	if err != nil {
-		return badInput("%w", err)
+		return err
 	}
+	var plans []*study.Plan
+	for _, r := range requests {
+		plan, err := r.Plan(command.Context())
+		if err != nil {
+			return badInput("%w", err)
+		}
+		plans = append(plans, plan)
+	}
+	for _, plan := range plans {
+		switch failed := e.execute(command.Context(), app, plan); {
+		case command.Context().Err() != nil:
+			return failed
+		case err == nil:
+			err = failed // the other ladders do not depend on it
+		}
+	}
+	return err
+}
+
+// requests are the ladders that are asked for.
+func (e *explainFlags) requests(app *App, workload []string) (all []attribution.Request, err error) {
+	if e.of == "" {
+		e.request.Workload = workload[0]
+		return []attribution.Request{e.request}, nil
+	}
+	in, err := openReport(app, e.of)
+	if err != nil {
+		return nil, err
+	}
+	in.Explained = app.explained(in)
+	for _, l := range model.New(in).Unexplained() {
+		r := e.request
+		r.Study, r.Overrides.Scale, r.Workload, r.From, r.To = l.Study, l.Scale, l.Workload, l.From, l.To
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return nil, badInput("--of %s: no layer is slower there without a run that explains it; `tare show %[1]s` says what it found", e.of)
+	}
+	return all, nil
+}
+
+func (e *explainFlags) execute(ctx context.Context, app *App, plan *study.Plan) error {
 	if e.dryRun {
 		return printDryRun(app, plan, e.show.json, printLadder)
 	}
@@ -137,7 +197,7 @@ func (e *explainFlags) start(command *cobra.Command, app *App, workload string) 
 	}
 	o := app.runOptions(plan)
 	o.Directory = e.out
-	return explain(command.Context(), app, o, e.show)
+	return explain(ctx, app, o, e.show)
 }
 
 // explain runs the plan and prints what each part costs.

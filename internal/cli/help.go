@@ -28,7 +28,7 @@ var rare = map[string][]string{
 	"tare run":     {"listen", "no-wait", "parallel", "seed", "or-resume"},
 	"tare try":     {"listen", "margin", "no-wait", "out", "secret", "seed", "wait"},
 	"tare profile": {"env-var", "load", "no-wait", "port", "secret", "seed", "url", "wait"},
-	"tare explain": {"blocks", "group", "limits", "margin", "no-wait", "orders", "scale", "seed", "set-from", "set-to", "traced", "via"},
+	"tare explain": {"blocks", "group", "limits", "margin", "method", "no-wait", "orders", "scale", "seed", "set-from", "set-to", "traced", "via"},
 	"tare import": {"baseline", "block", "begins", "decimal-comma", "fresh", "interleaved", "margin", "metric-column", "names", "no-header", "separator",
 		"skip-bad", "time-in", "time-layout", "title", "value", "zone"},
 	"tare stats": {"blocks-fixed", "decimal-comma", "level", "metric-column", "no-header", "round", "separator", "workload"},

@@ -31,6 +31,11 @@ type Cause struct {
 	Over  []string `json:"over,omitempty"`
 }
 
+// Affecting is the finding with the workloads that it affects.
+func (c Cause) Affecting() string {
+	return c.Finding.Finding + " (" + strings.Join(c.Over, ", ") + ")"
+}
+
 // Summarize groups comparisons by environment, in their order.
 func Summarize(all []Comparison) (summaries []Summary) {
 	for _, c := range all {

@@ -58,9 +58,9 @@ func TestFailuresComeFirstAndTakeTheVerdictWithThem(t *testing.T) {
 			t.Errorf("%s does not say %q", f.Name, reason)
 		}
 	}
-	for _, l := range model.New(in).Layers() {
-		if failing := strings.Contains(strings.Join(l.Other, "\n"), reason); failing != (l.Name == "docker") {
-			t.Errorf("%s: %s", l.Name, l.Other)
+	for _, l := range model.New(in).Answer().Layers {
+		if failing := strings.Contains(strings.Join(l.Lines[model.Without], "\n"), reason); failing != (l.Name == "docker") {
+			t.Errorf("%s: %s", l.Name, l.Lines)
 		}
 	}
 	rules, err := budget.Parse("b", []byte("nginx requests docker/native >= 0.1\nnginx p99 docker <= 1000ms\nnginx requests gvisor/native >= 0.1\nnginx requests gvisor/docker >= 0.1\nnginx requests native/docker >= 0.1\n"))

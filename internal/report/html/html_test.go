@@ -98,7 +98,7 @@ func TestThePageIsCompleteWithoutJavaScript(t *testing.T) {
 	for what, text := range map[string]string{
 		"verdict word":               `<span class="verdict slower">slower</span>`,
 		"label beside a verdict":     `slower</span> <span class="label">tcg</span>`,
-		"caution about emulation":    "not that of virtual machines with hardware support",
+		"caution about emulation":    "say nothing about a virtual machine with KVM",
 		"requirement of the skipped": "an OCI runtime that starts here",
 		"fix":                        "<code>apt-get install runc</code>",
 		"reason of a failed trial":   "unable to connect to 127.0.0.1:8080",

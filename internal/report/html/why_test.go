@@ -21,7 +21,7 @@ func TestRungsAreNotComparedWithTheBaseline(t *testing.T) {
 		t.Error("the matrix has the rungs, or not the end")
 	}
 	v := model.New(in)
-	if l := v.Layers(); len(l) != 1 || l[0].Name != "docker" || !strings.Contains(strings.Join(l[0].Other, ""), "nginx -") {
+	if l := v.Answer().Layers; len(l) != 1 || l[0].Name != "docker" || !strings.Contains(strings.Join(l[0].Lines[model.Safe], ""), "nginx -") {
 		t.Errorf("%+v", l)
 	}
 	for _, c := range newChartData(v).Contrasts {

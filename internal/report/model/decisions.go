@@ -5,26 +5,104 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"tare/internal/base/lists"
 	"tare/internal/stats"
 	"tare/internal/study"
-	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 )
+
+// decision is a report with what the sentences of its answer share.
+type decision struct {
+	*Report
+	rows   []Row
+	used   []used
+	varied float64        // by how much the speed of the machine varied
+	blocks int            // in which that was measured
+	told   map[Grade]bool // the grades that have to be explained
+}
+
+// used is an environment that says something about a layer in use, and not about emulation,
+// with its comparisons.
+type used struct {
+	*Environment
+	all []placed
+}
+
+// placed is a comparison with the place that it is of.
+type placed struct {
+	Row
+	*verdict.Contrast
+	of *Environment
+}
+
+func (v *Report) decision() *decision {
+	d := &decision{Report: v, rows: v.Rows(), told: map[Grade]bool{}}
+	d.varied, d.blocks = v.varied()
+	for i := range v.Environments {
+		e := &v.Environments[i]
+		if !e.Compared() || emulated(e) {
+			continue
+		}
+		u := used{Environment: e}
+		for _, r := range d.rows {
+			if c := r.Metric.Cell(e.Name); c != nil && c.Contrast != nil {
+				u.all = append(u.all, placed{r, c.Contrast, e})
+			}
+		}
+		d.used = append(d.used, u)
+	}
+	return d
+}
+
+func (u used) primary() []placed {
+	return lists.Filter(u.all, func(c placed) bool { return c.Row.Metric.Primary })
+}
+
+// unfair reports whether something besides the layer affects a comparison, and leaves it its
+// meaning.
+func (u used) unfair() bool {
+	return slices.ContainsFunc(u.primary(), func(c placed) bool { return c.Confounded() && !c.Withheld() })
+}
+
+// Grade is what a reader can do with a comparison.
+type Grade string
+
+// The grades.
+const (
+	Safe      Grade = "safe to act on" // decided, and its interval is narrow
+	Direction Grade = "direction only" // decided, and its interval is wide
+	Unfair    Grade = "something else differs" + Mark
+	Undecided Grade = "undecided"  // more blocks can decide it
+	Without   Grade = "no verdict" // none can
+)
+
+// Grades are all of them, the surest first.
+var Grades = []Grade{Safe, Direction, Unfair, Undecided, Without}
+
+func byGrade(a, b Grade) int {
+	return cmp.Compare(slices.Index(Grades, a), slices.Index(Grades, b))
+}
+
+// grade of a comparison, by its verdict, the width of its interval and the machine. A narrow
+// interval is no wider than the change, or than the margin to both sides.
+func (d *decision) grade(c *verdict.Contrast) Grade {
+	switch {
+	case open(c):
+		return Undecided
+	case c.Verdict == verdict.None:
+		return Without
+	case c.Confounded():
+		return Unfair
+	case c.Verdict != verdict.Equivalent && (d.varied >= loudFrom || c.High-c.Low > max(2*d.Margin(), math.Abs(c.Estimate))):
+		return Direction
+	}
+	return Safe
+}
 
 // open reports whether a comparison could have a verdict, and has none.
 func open(c *verdict.Contrast) bool {
 	return !c.Unpaired && (c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None && !c.Barred() && c.N > 0 && c.N < stats.LeastBlocks)
-}
-
-// undecided are the primary comparisons with an environment that could have a verdict, and
-// have none: those that lack least come first.
-func (v *Report) undecided(e *Environment) []placed {
-	all := lists.Filter(comparisons(e, v.Primary()), func(c placed) bool { return open(c.Contrast) })
-	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.takes(), b.takes()) })
-	return all
 }
 
 // takes is how many blocks a verdict is likely to take; more than any run has where that is
@@ -39,28 +117,16 @@ func (c placed) takes() int {
 	return math.MaxInt
 }
 
-// Undecided says what has no verdict in an environment, and why; "" if nothing.
-func (v *Report) Undecided(e *Environment) string {
-	var texts []string
-	primary := comparisons(e, v.Primary())
-	all := v.undecided(e)
-	few := lists.Filter(all, func(c placed) bool { return c.N < stats.LeastBlocks })
-	rest := lists.Filter(all, func(c placed) bool { return c.N >= stats.LeastBlocks })
-	if len(rest) > 0 {
-		names := lists.Map(rest, func(c placed) string {
-			blocks := fmt.Sprintf("~%d", c.takes())
-			if c.takes() == math.MaxInt {
-				blocks = fmt.Sprintf("over %d", verdict.FarAway)
-			}
-			return c.among(primary) + " (" + blocks + " blocks)"
-		})
-		texts = append(texts, strings.Join(andMore(names), ", ")+": they vary more from block to block than they differ")
+// needs is how many blocks a verdict is likely to take, in words.
+func (c placed) needs() string {
+	switch takes := c.takes(); {
+	case c.N < stats.LeastBlocks:
+		return fmt.Sprintf("n=%d of at least %d", c.N, takes)
+	case takes > verdict.FarAway:
+		return fmt.Sprintf("over %d blocks", verdict.FarAway)
+	default:
+		return fmt.Sprintf("~%d blocks", takes)
 	}
-	if len(few) > 0 {
-		names := lists.Map(few, func(c placed) string { return fmt.Sprintf("%s (n=%d)", c.among(primary), c.N) })
-		texts = append(texts, fmt.Sprintf("%s: too few blocks, of which an interval takes at least %d", strings.Join(andMore(names), ", "), stats.LeastBlocks))
-	}
-	return strings.Join(texts, "; ")
 }
 
 // among is the title of a comparison, with its metric where the others have one of another
@@ -73,84 +139,7 @@ func (c placed) among(all []placed) string {
 	return name
 }
 
-// CPU says what the CPU time of services means for the number of machines, where the CPU is
-// what they run out of; of services alone, since nobody buys machines for a benchmark of
-// system calls. The mean is over all workloads. "" where neither is known.
-func (v *Report) CPU(e *Environment) string {
-	text := v.spread(e, cost.CPU)
-	if text != "" {
-		text += "; the machines needed change alike where the CPU is the limit"
-	}
-	return strings.TrimPrefix(text+v.mean(e, cost.CPU), "; ")
-}
-
-// Money says what operations of services cost by the study's prices; "" without prices.
-func (v *Report) Money(e *Environment) string {
-	if v.Plan.Price == nil {
-		return ""
-	}
-	return v.spread(e, cost.Money)
-}
-
-// spread is the change of a cost from the service where it is least to that where it is most.
-func (v *Report) spread(e *Environment, metric string) string {
-	rows := lists.Filter(v.Rows(), func(r Row) bool { return r.Metric.Name == metric && v.serves(r.Workload.Name) })
-	decided := lists.Filter(comparisons(e, rows), func(c placed) bool {
-		return ConfoundMark(c.Contrast) == "" && slices.Contains([]verdict.Verdict{verdict.Slower, verdict.Faster, verdict.Equivalent}, c.Verdict)
-	})
-	if len(decided) == 0 {
-		return ""
-	}
-	larger := func(a, b placed) int { return cmp.Compare(a.Estimate, b.Estimate) }
-	least, most := slices.MinFunc(decided, larger), slices.MaxFunc(decided, larger)
-	one := least.Row.Workload.Name == most.Row.Workload.Name
-	of := func(c placed) string {
-		text := EstimateText(c.Contrast)
-		if !one {
-			text += " in " + c.Title()
-		}
-		if metric == cost.Money {
-			text += ": " + Figure(c.Values.Median, c.Unit) + ", " + Figure(c.Base.Median, c.Unit) + " in " + v.Base.Shown
-		}
-		return text
-	}
-	text := of(most)
-	if len(decided) > 1 {
-		text = of(least) + " to " + text
-	}
-	if one {
-		text += " in " + most.Row.Workload.Name
-	}
-	return text
-}
-
 // serves tells whether a workload is a service under load.
 func (v *Report) serves(workload string) bool {
 	return slices.ContainsFunc(v.Plan.Workloads, func(w study.Workload) bool { return w.Name == workload && len(w.Pack.Servers) > 0 })
-}
-
-// mean is the geometric mean of a metric over all places that have it; "" where a comparison
-// means nothing.
-func (v *Report) mean(e *Environment, metric string) string {
-	own := lists.Filter(v.Contrasts, func(c verdict.Contrast) bool { return c.Metric == metric })
-	if slices.ContainsFunc(own, func(c verdict.Contrast) bool { return c.Environment == e.Name && c.Withheld() }) {
-		return ""
-	}
-	means := verdict.Geomeans(own)
-	if i := slices.IndexFunc(means, func(g verdict.Geomean) bool { return g.Environment == e.Name }); i >= 0 {
-		return fmt.Sprintf("; %s over all %d workloads and levels (geomean)", verdict.Change(means[i].Log), means[i].Places)
-	}
-	return ""
-}
-
-// sized is a change with its interval and the number of its blocks.
-func sized(c *verdict.Contrast) string {
-	text := EstimateText(c)
-	if interval := IntervalText(c); interval != "" {
-		text += " " + interval
-	}
-	if c.Unpaired || c.Verdict == verdict.Inconclusive {
-		return text + ", " + BlockCount(c)
-	}
-	return fmt.Sprintf("%s, n=%d", text, c.N)
 }

@@ -10,18 +10,15 @@ import (
 )
 
 // onlyEmulation is the caution for every environment with that label.
-const onlyEmulation = "this guest ran under software emulation: its results show the cost of emulation, not that of virtual machines with hardware support"
+const onlyEmulation = "this guest ran under software emulation: its figures say nothing about a virtual machine with KVM"
 
 // noVerdict is the wording for comparisons without one.
 const noVerdict = "no verdict"
 
-// looksSlower is the wording for unpaired results.
-const looksSlower = "looks slower"
-
-// headWords are what a headline counts comparisons as, in its order: those that a confound
-// affects stand apart.
+// headWords are the words of comparisons in the order in which they are told: those that a
+// confound affects stand apart.
 func headWords() (all []string) {
-	for _, word := range []string{"slower", "faster", "equivalent", "leaning slower", "leaning faster", "inconclusive", looksSlower, "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", noVerdict} {
+	for _, word := range []string{"slower", "faster", "equivalent", "leaning slower", "leaning faster", "inconclusive", "looks slower", "looks faster", "looks equivalent", "looks undecided", "too few results for an interval", noVerdict} {
 		all = append(all, word, word+Mark)
 	}
 	return all

@@ -8,160 +8,113 @@ import (
 	"strings"
 
 	"tare/internal/base/lists"
-	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/parity"
+	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 )
 
-// Layer is what a run says of one environment, in a sentence for each thing that a reader
-// decides by. What it does not have is left out.
+// Layer is what a run says of one environment: its sentences by what a reader can do with
+// them. What it does not have is left out.
 type Layer struct {
 	*Environment
-	Services  []string // each a service: what happens to it, to its latency and to its CPU time
-	Other     []string // the other workloads, by their verdicts
-	Undecided string   // what has no verdict, and why
-	CPU       string   // and so how many machines the same load takes
-	Money     string   // by the prices of the study
-	Differs   string   // what else differs, for which comparisons are marked
-	Caution   string
+	Lines   map[Grade][]string
+	CPU     string // of an operation of each service, and so how many machines the same load takes
+	Money   string // by the prices of the study
+	Caution string
 }
 
 // mostNamed is how many services or other workloads of one verdict are named.
 const mostNamed = 4
 
-// Layers are the environments that are compared with the baseline, as a reader decides
+// layers are the environments that are compared with the baseline, as a reader decides
 // between them.
-func (v *Report) Layers() (all []Layer) {
-	for i := range v.Environments {
-		e := &v.Environments[i]
+func (d *decision) layers() (all []Layer) {
+	for i := range d.Environments {
+		e := &d.Environments[i]
 		if e.Baseline || e.Rung {
 			continue
 		}
-		l := Layer{Environment: e}
-		switch {
+		l := Layer{Environment: e, Lines: map[Grade][]string{}}
+		switch at := slices.IndexFunc(d.used, func(u used) bool { return u.Environment == e }); {
+		case at >= 0:
+			d.fill(&l, d.used[at])
 		case !e.Ran():
 			l.Caution = "skipped: not usable on this machine"
-		case environment.Emulated(e.Facts.Label): // said once, and not of each workload
-			l.Caution, l.Differs = v.counted(e)+"; "+onlyEmulation, v.differs(e)
-		default:
-			l.Services, l.Other, l.Undecided = v.services(e), v.otherWork(e), v.Undecided(e)
-			l.CPU, l.Money, l.Differs = v.CPU(e), v.Money(e), v.differs(e)
-			if len(l.Services)+len(l.Other) == 0 && l.Undecided == "" {
-				l.Other = []string{"no comparison has a result"}
-			}
+		default: // said once, and not of each workload
+			l.Caution = "nothing to act on: " + onlyEmulation
 		}
 		all = append(all, l)
 	}
 	return all
 }
 
-// placed is a comparison with the place that it is of.
-type placed struct {
-	Row
-	*verdict.Contrast
+// fill adds what a run says of an environment.
+func (d *decision) fill(l *Layer, u used) {
+	for _, w := range d.Workloads {
+		if g, text := d.service(u, w); text != "" {
+			l.Lines[g] = append(l.Lines[g], text)
+		}
+	}
+	for g, texts := range l.Lines {
+		l.Lines[g] = andMore(texts)
+	}
+	d.otherWork(l, u)
+	if differs := d.differs(u); differs != "" {
+		l.Lines[Unfair] = append(l.Lines[Unfair], "what differs: "+differs)
+	}
+	for g := range l.Lines {
+		d.told[g] = true
+	}
+	l.CPU, l.Money = d.perService(u, cost.CPU), d.perService(u, cost.Money)
+	if mean := d.mean(u, cost.CPU); l.CPU != "" && mean != "" {
+		l.CPU += "; " + mean
+	}
+	if len(l.Lines) == 0 {
+		l.Caution = "no comparison has a result"
+	}
 }
 
-// comparisons of an environment: those of the rows that have one.
-func comparisons(e *Environment, rows []Row) (all []placed) {
-	for _, r := range rows {
-		if c := r.Metric.Cell(e.Name); c != nil && c.Contrast != nil {
-			all = append(all, placed{r, c.Contrast})
-		}
+// service says what an environment does to one: its primary metrics, and the tail of its
+// latency. It stands where the surest of its primary metrics does; what is less sure says so.
+func (d *decision) service(u used, w Workload) (Grade, string) {
+	if !d.serves(w.Name) {
+		return "", ""
 	}
-	return all
-}
-
-// differs names the confounds of an environment.
-func (v *Report) differs(e *Environment) string {
-	if !slices.ContainsFunc(comparisons(e, v.Primary()), func(c placed) bool { return c.Confounded() && !c.Withheld() }) {
-		return ""
-	}
-	var names []string
-	for _, s := range v.Fair {
-		if s.Environment == e.Name && s.Baseline == v.Plan.Baseline {
-			for _, c := range s.Confounds {
-				names = append(names, c.Finding.Finding)
-			}
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// counted says of all comparisons of an environment in a line what they amount to.
-func (v *Report) counted(e *Environment) string {
-	all := comparisons(e, v.Primary())
-	if len(all) == 0 {
-		return "no comparison has a result"
-	}
-	var parts []string
-	for _, word := range headWords() {
-		of := lists.Filter(all, func(c placed) bool { return headWord(c.Contrast) == word })
-		if len(of) == 0 {
-			continue
-		}
-		text := fmt.Sprintf("%s in %d", word, len(of))
-		if len(parts) == 0 {
-			text += " of " + quantity.Counted(len(all), "comparison", "comparisons")
-		}
-		if !strings.HasPrefix(word, noVerdict) {
-			most := slices.MaxFunc(of, func(a, b placed) int { return cmp.Compare(math.Abs(a.Estimate), math.Abs(b.Estimate)) })
-			text += fmt.Sprintf(" (most in %s: %s)", most.Title(), sized(most.Contrast))
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// services says what an environment does to each service.
-func (v *Report) services(e *Environment) (texts []string) {
-	for _, w := range v.Workloads {
-		if len(w.Pack.Servers) == 0 {
-			continue
-		}
-		if text := v.service(e, w); text != "" {
-			texts = append(texts, text)
-		}
-	}
-	return andMore(texts)
-}
-
-// service says what an environment does to one: its primary metrics, the tail of its latency
-// and its CPU time.
-func (v *Report) service(e *Environment, w Workload) string {
-	rows := lists.Filter(v.Rows(), func(r Row) bool { return r.Workload.Name == w.Name })
-	primary := comparisons(e, lists.Filter(rows, func(r Row) bool { return r.Metric.Primary }))
+	own := lists.Filter(u.all, func(c placed) bool { return c.Row.Workload.Name == w.Name })
+	primary := lists.Filter(own, func(c placed) bool { return c.Row.Metric.Primary })
 	if len(primary) == 0 {
-		if c := lists.Find(rows, func(r *Row) bool { return r.Metric.Primary }); c != nil {
-			return w.Name + ": " + c.Metric.Cell(e.Name).Reason
+		if r := lists.Find(d.rows, func(r *Row) bool { return r.Workload.Name == w.Name && r.Metric.Primary }); r != nil {
+			return Without, w.Name + ": " + r.Metric.Cell(u.Name).Reason
 		}
-		return ""
+		return "", ""
 	}
+	surest := slices.MinFunc(lists.Map(primary, func(c placed) Grade { return d.grade(c.Contrast) }), byGrade)
 	words := lists.Map(primary, func(c placed) string { return headWord(c.Contrast) })
 	together := len(slices.Compact(slices.Sorted(slices.Values(words)))) == 1
 	text := w.Name
-	if together {
+	if together && !primary[0].Withheld() {
 		text += " " + words[0]
 	}
 	text += " (" + blocksOf(primary) + ")"
 	if primary[0].Withheld() && together {
-		return text + ": " + primary[0].Reason.String()
+		return Without, text + ": " + primary[0].Reason.String()
 	}
 	tail := tailOf(w)
 	var figures []string
 	for _, m := range w.AllMetrics() {
-		name := m.Title()
-		switch {
-		case m.Companion:
-			name = "CPU per operation"
-		case !m.Primary && m.Name != tail:
+		of := lists.Filter(own, func(c placed) bool { return c.Row.Metric.Name == m.Name && c.N > 0 && !c.Withheld() })
+		if !m.Primary && m.Name != tail || len(of) == 0 {
 			continue
 		}
-		of := lists.Filter(comparisons(e, lists.Filter(rows, func(r Row) bool { return r.Metric.Name == m.Name })), func(c placed) bool { return c.N > 0 && !c.Withheld() })
-		if len(of) > 0 {
-			figures = append(figures, name+" "+across(of, m.Primary && !together, !m.Primary && !strings.HasPrefix(words[0], noVerdict)))
+		name, each := m.Title(), lists.Map(of, func(c placed) string { return headWord(c.Contrast) })
+		alike := len(slices.Compact(slices.Sorted(slices.Values(each)))) == 1
+		if m.Primary && !together && alike {
+			name += " " + each[0]
 		}
+		figures = append(figures, name+" "+d.across(of, surest, m.Primary && !alike))
 	}
-	return text + ": " + strings.Join(figures, ", ")
+	return surest, text + ": " + strings.Join(figures, ", ")
 }
 
 // tailOf is the metric that describes the tail of a workload's latency; "" if none does.
@@ -176,22 +129,13 @@ func tailOf(w Workload) string {
 	return ""
 }
 
-// notDecided stands behind a change that has no verdict.
-const notDecided = " (undecided)"
-
-// across is a change at one level, or from the least to the most over several; with its
-// word, or only where it is undecided.
-func across(of []placed, worded, undecided bool) string {
+// across is a change at one level, or from the least to the most over several; with its word
+// where it is worded.
+func (d *decision) across(of []placed, surest Grade, worded bool) string {
 	one := func(c placed) string {
-		text := EstimateText(c.Contrast)
-		if interval := IntervalText(c.Contrast); interval != "" {
-			text += " " + interval
-		}
-		switch {
-		case worded:
+		text := d.figure(c, surest)
+		if worded {
 			text = headWord(c.Contrast) + " " + text
-		case undecided && (c.Verdict == verdict.Inconclusive || c.Verdict == verdict.None && !c.Unpaired):
-			text += notDecided
 		}
 		return text
 	}
@@ -203,6 +147,37 @@ func across(of []placed, worded, undecided bool) string {
 	}
 	least, most := slices.MinFunc(of, size), slices.MaxFunc(of, size)
 	return fmt.Sprintf("from %s at %s to %s at %s", one(least), least.Row.Level.Name, one(most), most.Row.Level.Name)
+}
+
+// figure is a change with its interval; with the values that it is between where they are
+// times or money, and with its grade where that is less sure than what it stands below.
+func (d *decision) figure(c placed, surest Grade) string {
+	text := changed(c.Contrast)
+	value, _ := c.Row.Metric.At(c.of)
+	_, time := timeUnits[c.Unit]
+	_, priced := cost.Currency(c.Unit)
+	var remarks []string
+	if before := c.Row.Metric.Reference; (time || priced) && !mediansOppose(c.Contrast) && !math.IsNaN(value) && !math.IsNaN(before) {
+		scale := ScaleFor(max(before, value), c.Unit)
+		remarks = append(remarks, In(scale, before)+" to "+In(scale, value)+scale.Suffix)
+	}
+	g := d.grade(c.Contrast)
+	if byGrade(g, surest) > 0 {
+		d.told[g] = true
+		remarks = append(remarks, string(g))
+	}
+	if g == Undecided && c.Row.Metric.Primary {
+		remarks = append(remarks, c.needs())
+	}
+	if len(remarks) > 0 {
+		text += " (" + strings.Join(remarks, ", ") + ")"
+	}
+	return text
+}
+
+// changed is a change with its interval.
+func changed(c *verdict.Contrast) string {
+	return strings.TrimSpace(EstimateText(c) + " " + IntervalText(c))
 }
 
 // blocksOf is the number of blocks of some comparisons.
@@ -217,40 +192,47 @@ func blocksOf(all []placed) string {
 	return fmt.Sprintf("n=%d", counts[0])
 }
 
-// otherWork says what an environment does to the workloads that are no services, the largest
-// changes first. What is undecided is told apart.
-func (v *Report) otherWork(e *Environment) (texts []string) {
-	all := lists.Filter(comparisons(e, v.Primary()), func(c placed) bool { return !v.serves(c.Row.Workload.Name) && !open(c.Contrast) })
-	for _, word := range headWords() {
-		of := lists.Filter(all, func(c placed) bool { return headWord(c.Contrast) == word })
-		if len(of) == 0 {
+// otherWork says what an environment does to the workloads that are no services, by their
+// verdicts, the largest changes first.
+func (d *decision) otherWork(l *Layer, u used) {
+	all := lists.Filter(u.primary(), func(c placed) bool { return !d.serves(c.Row.Workload.Name) })
+	for _, g := range Grades {
+		of := lists.Filter(all, func(c placed) bool { return d.grade(c.Contrast) == g })
+		add := func(about string, which []placed, form func(placed) string) {
+			if names := andMore(lists.Map(which, form)); len(names) > 0 {
+				l.Lines[g] = append(l.Lines[g], about+strings.Join(names, ", "))
+			}
+		}
+		if g == Undecided {
+			slices.SortStableFunc(of, func(a, b placed) int { return cmp.Compare(a.takes(), b.takes()) })
+			add("", of, func(c placed) string { return c.among(all) + " (" + c.needs() + ")" })
 			continue
 		}
 		slices.SortStableFunc(of, func(a, b placed) int { return cmp.Compare(math.Abs(b.Estimate), math.Abs(a.Estimate)) })
-		names := lists.Map(of, func(c placed) string {
-			name := c.among(all)
-			if c.Withheld() || c.N == 0 {
-				return name
+		for _, word := range headWords() {
+			alike := lists.Filter(of, func(c placed) bool { return headWord(c.Contrast) == word && !c.Withheld() && c.N > 0 })
+			if len(alike) > 0 {
+				add(word+" ("+blocksOf(alike)+"): ", alike, func(c placed) string { return c.among(all) + " " + changed(c.Contrast) })
 			}
-			return strings.TrimSpace(name + " " + EstimateText(c.Contrast) + " " + IntervalText(c.Contrast))
-		})
-		text := fmt.Sprintf("%s (%s): %s", word, blocksOf(of), strings.Join(andMore(names), ", "))
-		if reasons := slices.Compact(lists.Map(of, func(c placed) string { return c.Reason.String() })); of[0].Withheld() || of[0].N == 0 {
-			text = fmt.Sprintf("%s: %s; %s", word, strings.Join(andMore(names), ", "), strings.Join(reasons, "; "))
 		}
-		texts = append(texts, text)
+		withheld := lists.Filter(of, func(c placed) bool { return c.Withheld() })
+		for _, cause := range slices.Compact(lists.Map(withheld, func(c placed) string { return c.Reason.Cause })) {
+			add(Mark+" "+cause+": ", lists.Filter(withheld, func(c placed) bool { return c.Reason.Cause == cause }), func(c placed) string { return c.among(all) })
+		}
 	}
-	return append(texts, v.without(e)...)
+	if lacking := d.lacking(u); len(lacking) > 0 {
+		l.Lines[Without] = append(l.Lines[Without], lacking...)
+	}
 }
 
-// without names the primary metrics of the workloads that are no services which have no
+// lacking names the primary metrics of the workloads that are no services which have no
 // comparison, by the reason.
-func (v *Report) without(e *Environment) (texts []string) {
+func (d *decision) lacking(u used) (texts []string) {
 	names := map[string][]string{}
 	var reasons []string
-	for _, r := range v.Primary() {
-		c := r.Metric.Cell(e.Name)
-		if c == nil || c.Contrast != nil || v.serves(r.Workload.Name) {
+	for _, r := range d.rows {
+		c := r.Metric.Cell(u.Name)
+		if !r.Metric.Primary || c == nil || c.Contrast != nil || d.serves(r.Workload.Name) {
 			continue
 		}
 		if names[c.Reason] == nil {
@@ -266,6 +248,49 @@ func (v *Report) without(e *Environment) (texts []string) {
 	return andMore(texts)
 }
 
+// differs names the confounds of an environment that leave a verdict, with the workloads that
+// each affects.
+func (d *decision) differs(u used) string {
+	if !u.unfair() {
+		return ""
+	}
+	var names []string
+	for _, s := range d.Fair {
+		if s.Environment == u.Name && s.Baseline == d.Plan.Baseline {
+			names = lists.Map(lists.Filter(s.Confounds, func(c parity.Cause) bool { return !c.NoVerdict }), parity.Cause.Affecting)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// perService is the change of a cost in each service that has it.
+func (d *decision) perService(u used, metric string) string {
+	var texts []string
+	for _, w := range d.Workloads {
+		of := lists.Filter(u.all, func(c placed) bool {
+			return c.Row.Workload.Name == w.Name && c.Row.Metric.Name == metric && c.N > 0 && !c.Withheld()
+		})
+		if d.serves(w.Name) && len(of) > 0 {
+			texts = append(texts, w.Name+" "+d.across(of, Safe, false))
+		}
+	}
+	return strings.Join(andMore(texts), ", ")
+}
+
+// mean is the geometric mean of a metric over all places that have it; "" where a comparison
+// means nothing.
+func (d *decision) mean(u used, metric string) string {
+	own := lists.Filter(d.Contrasts, func(c verdict.Contrast) bool { return c.Metric == metric })
+	if slices.ContainsFunc(own, func(c verdict.Contrast) bool { return c.Environment == u.Name && c.Withheld() }) {
+		return ""
+	}
+	means := verdict.Geomeans(own)
+	if i := slices.IndexFunc(means, func(g verdict.Geomean) bool { return g.Environment == u.Name }); i >= 0 {
+		return fmt.Sprintf("all %d workloads %s (geomean)", means[i].Places, verdict.Change(means[i].Log))
+	}
+	return ""
+}
+
 // andMore cuts a list, and says how many are left out.
 func andMore(names []string) []string {
 	if more := len(names) - mostNamed; more > 0 {
@@ -273,3 +298,6 @@ func andMore(names []string) []string {
 	}
 	return names
 }
+
+// emulated reports whether an environment says nothing about a layer in use.
+func emulated(e *Environment) bool { return environment.Emulated(e.Facts.Label) }

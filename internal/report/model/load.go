@@ -8,9 +8,9 @@ import (
 	"tare/internal/workload"
 )
 
-// Load says where the load of each server comes from, and over which path: what a client on
+// load says where the load of each server comes from, and over which path: what a client on
 // the server's cores costs is part of a comparison. "" where no workload has a server.
-func (v *Report) Load() string {
+func (v *Report) load() string {
 	var ways, texts []string
 	names := map[string][]string{}
 	for _, w := range v.Plan.Workloads {
@@ -34,7 +34,7 @@ func loadOf(p workload.Pack) string {
 	servers := lists.Map(p.Servers, func(s workload.Server) string { return p.Place(cmp.Or(s.Role, "server")) })
 	switch {
 	case driver == workload.OnHost:
-		return "the host, outside of what is measured, through the network of each environment"
+		return "the host, over each environment's network"
 	case driver == workload.InBaseline:
 		return "an instance of the baseline, over the network between the two"
 	case driver == workload.Apart || servers[0] != driver:

@@ -11,7 +11,6 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/base/visible"
-	"tare/internal/environment"
 	"tare/internal/parity"
 	"tare/internal/rundir"
 	"tare/internal/study"
@@ -101,14 +100,6 @@ func (s *statements) Nodes() string { return s.onNodes() }
 // services have their own.
 func (v *Report) ServicesOnly() bool {
 	return v.Plan.Needs("") && !slices.Contains(v.Plan.ImageNames(false), "")
-}
-
-// Emulated is the caution for a guest under software emulation.
-func (e Environment) Emulated() string {
-	if environment.Emulated(e.Facts.Label) {
-		return onlyEmulation
-	}
-	return ""
 }
 
 // Confounds are the names of those in a comparison, in the order in which they were found.

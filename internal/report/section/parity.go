@@ -54,7 +54,7 @@ func confounds(v *model.Report) (lines []Cell) {
 }
 
 func affecting(causes []parity.Cause) string {
-	return strings.Join(lists.Map(causes, func(c parity.Cause) string { return c.Finding.Finding + " (" + strings.Join(c.Over, ", ") + ")" }), ", ")
+	return strings.Join(lists.Map(causes, parity.Cause.Affecting), ", ")
 }
 
 // Differences are what differs between environments and between nodes, with the confounds

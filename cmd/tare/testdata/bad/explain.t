@@ -3,13 +3,22 @@ Command lines of tare explain, parity, selftest and prices.
 tare explain
 
   $ tare explain
-  tare: name either a workload or --resume RUN; usage: tare explain WORKLOAD --to ENV [flags] | --resume RUN
+  tare: name either a workload, --of RUN or --resume RUN; usage: tare explain WORKLOAD --to ENV [flags] | --of RUN | --resume RUN
   [2]
   $ tare explain nginx
   tare: --to is missing: name the last environment of the ladder (`tare ls environments` lists them)
   [2]
   $ tare explain nginx redis --to docker
-  tare: name either a workload or --resume RUN; usage: tare explain WORKLOAD --to ENV [flags] | --resume RUN
+  tare: name either a workload, --of RUN or --resume RUN; usage: tare explain WORKLOAD --to ENV [flags] | --of RUN | --resume RUN
+  [2]
+  $ tare explain nginx --of quick
+  tare: name either a workload, --of RUN or --resume RUN; usage: tare explain WORKLOAD --to ENV [flags] | --of RUN | --resume RUN
+  [2]
+  $ tare explain --of nothing
+  tare: there is no run nothing: neither a directory of that name nor home/runs/nothing exists; `tare ls` lists the runs
+  [2]
+  $ tare explain --of nothing --to docker
+  tare: --of and --to cannot be combined: it is that of the run
   [2]
   $ tare explain ngnix --to docker
   tare: use: unknown workload "ngnix"; did you mean "nginx"? (known: boot, calls, cassandra, ci-pipeline, fio, fio-once, grpc, hpl, image-command, ioping, iozone, iperf3, iperf3-udp, jmeter, k6, mysql-configured, mysql-oltp, nginx, nginx-configured, nginx-open, packets, postgres, redis, sql-insert, sql-select, startup, startup-cold, startup-many, startup-port, startup-service, stress-ng-cpu, stress-ng-vm, sysbench-cpu, sysbench-fileio, sysbench-memory, sysbench-threads, syscalls, wordpress-ab, wordpress-jmeter); to use a pack file, give its path, such as ./ngnix.yaml
