@@ -22,7 +22,7 @@ import (
 // Lengths are points, 72 to the inch, on A4.
 const (
 	margin      = 48.0
-	lineHeight  = 11.0
+	lineHeight  = 10.2
 	textSize    = 8.5
 	titleSize   = 15.0
 	headingSize = 10.5
