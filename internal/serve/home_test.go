@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tare/internal/environment"
+	"tare/internal/report/model"
 	"tare/internal/rundir"
 	"tare/internal/serve/index"
 	"tare/internal/study"
@@ -109,7 +110,10 @@ func serveRuns(t *testing.T, token string, directories ...string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Listen(Options{Address: "127.0.0.1:0", Token: token, Version: "test", Log: func(text string) { t.Error(text) }})
+	explained := func(model.Input) []model.Explained {
+		return []model.Explained{{Run: "explain-1", Says: "largest part: the bridge"}}
+	}
+	s, err := Listen(Options{Address: "127.0.0.1:0", Token: token, Version: "test", Explained: explained, Log: func(text string) { t.Error(text) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,9 @@ func TestARunHasItsStateItsReportAndItsRawOutput(t *testing.T) {
 	if !strings.Contains(text, `<li><a href="`+strings.TrimPrefix(run, s.base())+`">This run</a></li>`) {
 		t.Error("the report does not lead back")
 	}
+	if !strings.Contains(text, "largest part: the bridge (run explain-1).") {
+		t.Error("the report does not name the run that explains it")
+	}
 	if !strings.Contains(text, `href="raw/block-001/docker.loop/driver.stdout"`) {
 		t.Error("the report leads to no raw output")
 	}
