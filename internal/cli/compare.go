@@ -11,7 +11,6 @@ import (
 	"tare/internal/base/term"
 	"tare/internal/report/model"
 	"tare/internal/rundir"
-	"tare/internal/stats"
 	"tare/internal/verdict"
 )
 
@@ -119,7 +118,7 @@ func printChanges(app *App, changes []verdict.Moved, all bool) {
 		}
 		rows = append(rows, []string{
 			"  " + c.Environment, verdict.ChangeOf(c.FirstCost), verdict.ChangeOf(c.SecondCost),
-			verdict.Change(c.Shift.Estimate), change(c.Shift), decided,
+			verdict.Change(c.Shift.Estimate), change(c.Shift.Estimate, c.Shift.Low, c.Shift.High, c.Shift.Bounded()), decided,
 		})
 	}
 	for _, m := range verdict.GeomeansOfChanges(changes) {
@@ -157,7 +156,7 @@ func printValues(app *App, baseline string, values []verdict.MovedValue, all boo
 		}
 		rows = append(rows, []string{
 			"  " + c.Environment, model.Figure(c.Values[0], c.Unit), model.Figure(c.Values[1], c.Unit),
-			verdict.Change(c.Change.Estimate), change(c.Change), fmt.Sprintf("%d, %d", c.N[0], c.N[1]),
+			verdict.Change(c.Change.Estimate), change(c.Change.Estimate, c.Change.Low, c.Change.High, c.Change.Bounded()), fmt.Sprintf("%d, %d", c.N[0], c.N[1]),
 		})
 	}
 	if len(shown) == 0 {
@@ -176,9 +175,9 @@ func firstOf(list []verdict.MovedValue, v verdict.MovedValue) int {
 }
 
 // change is the interval of a change.
-func change(of stats.Interval) string {
-	if !of.Bounded() {
+func change(estimate, low, high float64, bounded bool) string {
+	if !bounded {
 		return "no interval"
 	}
-	return verdict.EndsText(of.Estimate, of.Low, of.High)
+	return verdict.EndsText(estimate, low, high)
 }
