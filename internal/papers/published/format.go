@@ -81,6 +81,8 @@ type Table struct {
 	// Options are those that environments had for this table alone, by environment. A run's
 	// environment with others is compared too; the report says what differs.
 	Options map[string]map[string]string `yaml:"options" json:"options,omitempty"`
+	// Unlike are environments of which tare measures something else, with what it is.
+	Unlike map[string]string `yaml:"unlike" json:"unlike,omitempty"`
 	// Gap is why no run is compared with the table.
 	Gap string `yaml:"gap" json:"gap,omitempty"`
 	// Cells are the figures by environment, for a table without levels.

@@ -154,6 +154,7 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 		}
 	}
 	r.keys(n, "options")
+	r.keys(n, "unlike")
 }
 
 func (r *reader) figure(n strictyaml.Node, f *Drawn) {

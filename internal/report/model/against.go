@@ -120,7 +120,7 @@ func (a *Against) compare(in Input, t *published.Table, pairs map[string]pairing
 	begun, comparable := false, false
 	for _, r := range printed {
 		p, paired := pairs[r.Environment.ID]
-		if !paired || len(t.Measures) == 0 {
+		if !paired || len(t.Measures) == 0 || t.Unlike[r.Environment.ID]+t.Unlike[r.Baseline.ID] != "" {
 			continue
 		}
 		comparable = true

@@ -70,6 +70,9 @@ func (a *again) find(at published.Spot) (found measuredIn, err error) {
 		}
 		return found, errors.New(at.Table.Metric + ": " + reason)
 	}
+	if what := at.Table.Unlike[e.ID]; what != "" {
+		return found, fmt.Errorf("%s of %s: %s", at.Table.Metric, e.Name, what)
+	}
 	err = fmt.Errorf("%s is not in the run", e.Name)
 	if e.Gap != "" {
 		err = errors.New(e.Name + ": " + e.Gap)

@@ -24,9 +24,11 @@ source: {title: A paper, kind: paper}
 environments: [{id: native, name: Metal, kind: native}, {id: docker, name: Container, kind: docker}]
 tables:
   - {id: get, place: Table 1, metric: GET, unit: op/s, better: higher, measures: {workload: redis, metric: get}, cells: {native: 2, docker: 1}}
+  - {id: boot, place: Table 3, metric: boot, unit: s, better: lower, measures: {workload: redis, metric: get}, unlike: {docker: another thing}, cells: {native: 2, docker: 1}}
   - {id: none, place: Table 2, metric: sorting, unit: op/s, better: higher, measures: {workload: sort, metric: rate}, cells: {native: 2, docker: 1}}
 claims:
   - {id: get, place: section 1, says: GET, check: {order: docker < native, table: get}}
+  - {id: boot, place: section 1, says: boot, check: {order: docker < native, table: boot}}
   - {id: sort, place: section 1, says: sorting, check: {order: docker < native, table: none}}
 `))
 	if err != nil {
@@ -37,10 +39,10 @@ claims:
 		facts rundir.EnvironmentFacts
 		want  []string
 	}{
-		{"one that works", rundir.EnvironmentFacts{State: environment.Usable}, []string{"which has no interval", "sorting of Container was not measured"}},
+		{"one that works", rundir.EnvironmentFacts{State: environment.Usable}, []string{"which has no interval", "boot of Container: another thing", "sorting of Container was not measured"}},
 		{"one that does not", rundir.EnvironmentFacts{State: environment.Missing, Findings: []environment.Finding{{State: environment.Usable, What: "root"}, {State: environment.Missing, What: "a daemon"}}},
-			[]string{"Container does not work here: it needs a daemon", "Container does not work here: it needs a daemon"}},
-		{"an emulated one", rundir.EnvironmentFacts{State: environment.Caveat, Label: "tcg"}, []string{"Container ran under software emulation", "Container ran under software emulation"}},
+			[]string{"Container does not work here: it needs a daemon", "boot of Container: another thing", "Container does not work here: it needs a daemon"}},
+		{"an emulated one", rundir.EnvironmentFacts{State: environment.Caveat, Label: "tcg"}, []string{"Container ran under software emulation", "boot of Container: another thing", "Container ran under software emulation"}},
 	} {
 		in := reporttest.Quick()
 		facts := maps.Clone(in.Manifest.Environments)
