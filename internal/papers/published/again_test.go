@@ -73,6 +73,7 @@ func TestAClaimIsJudgedByWhatWasMeasuredElsewhere(t *testing.T) {
 		"a score":                                        {"{value: 2, score: s-rate, of: b}", CannotBeAsked, "it is about the scores"},
 		"a spread":                                       {"{order: a < b, table: rate, statistic: sd}", CannotBeAsked, "spread"},
 		"nothing printed decides":                        {"{unchecked: no figure is printed}", CannotBeAsked, "no figure is printed"},
+		"nothing printed decides, but a repeat does":     {"{unchecked: only a picture, ratio: -40%, table: rate, of: b, to: a}", HoldsHere, ""},
 		"one that was not measured":                      {"{ratio: -60%, table: rate, of: c, to: a}", CannotBeAsked, "c was not measured"},
 		"one of two was not, the other does not hold":    {"{ratio: +10%, table: rate, of: [c, b], to: a}", FailsHere, ""},
 	} {

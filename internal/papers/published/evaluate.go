@@ -28,7 +28,7 @@ type Finding struct {
 
 var kindNames = []string{"ratio", "difference", "value", "order", "extreme", "trend", "total", "agree", "unchecked"}
 
-// kinds are the kinds that a check names; it should be one.
+// kinds are the kinds that a check names: one, and perhaps unchecked.
 func (c *Check) kinds() []string {
 	given := []bool{c.Ratio != "", c.Difference != nil, c.Value != nil, c.Order != "", c.Extreme != "", c.Trend != "", c.Total != "", len(c.Agree) > 0, c.Unchecked != ""}
 	var kinds []string
@@ -56,6 +56,9 @@ func (s *Study) findings(c *Check) []Finding {
 	if !slices.Contains(wordings, c.wording()) {
 		unknown("wording", c.Wording, wordings)
 	}
+	if s.again == nil && c.Unchecked != "" {
+		return []Finding{{Outcome: NotChecked, Reason: c.Unchecked}}
+	}
 	switch c.kinds()[0] {
 	case "ratio":
 		r := failing.Must(parseRelative(c.Ratio))
@@ -74,10 +77,8 @@ func (s *Study) findings(c *Check) []Finding {
 		return s.trend(c)
 	case "total":
 		return s.total(c)
-	case "agree":
-		return agree(c.Agree)
 	}
-	return []Finding{{Outcome: NotChecked, Reason: c.Unchecked}}
+	return agree(c.Agree)
 }
 
 func (c *Check) wording() string {

@@ -142,6 +142,7 @@ func TestAClaimHoldsFailsOrIsOpenWithinRounding(t *testing.T) {
 		{"{agree: [{place: p, says: 0.7}, {place: q, says: 0.67}]}", Holds},
 		{"{agree: [{place: p, says: lower}, {place: q, says: Lower}]}", Holds},
 		{"{unchecked: only a picture}", NotChecked},
+		{"{unchecked: only a picture, ratio: -19%, table: rate, of: b, to: a}", NotChecked},
 		{"[{value: 81, table: rate, of: b}, {value: 82, table: rate, of: b}]", Fails}, // all must
 	} {
 		got := claimed(t, test.check)
@@ -203,6 +204,8 @@ func TestErrorsHaveTheirPosition(t *testing.T) {
 		{"{extreme: greatest, table: rate, of: a}", `unknown extreme "greatest"`},
 		{"{trend: peak, table: time, of: a}", "needs one row"},
 		{"{total: mean, table: mean, of: a}", "add `over:`"},
+		{"{unchecked: only a picture, ratio: -19%, table: rate, of: z, to: a}", `unknown environment "z"`},
+		{"{unchecked: only a picture, value: 1, order: a > b, table: rate, of: c}", "exactly one kind"},
 		{"{rate: 1}", `unknown key "rate"`},
 	} {
 		_, err := Parse("small.yaml", []byte(small+"  - {id: x, place: section 1, says: something, check: "+test.check+"}\n"))

@@ -175,8 +175,9 @@ type Claim struct {
 	Note   string `yaml:"note" json:"note,omitempty"`
 }
 
-// Check is one of these kinds: exactly one of the first nine keys is given.
-// The others (table, at, statistic ...) say which figures it is about.
+// Check is one of these kinds: exactly one of the first nine keys is given, or unchecked
+// beside another one, for what only a repeat can decide. The others (table, at, statistic
+// ...) say which figures it is about.
 type Check struct {
 	// Ratio: what `of` is relative to `to`: -19%, 3x, +4%..+9%.
 	Ratio string `yaml:"ratio" json:"ratio,omitempty"`
@@ -196,7 +197,8 @@ type Check struct {
 	Total string `yaml:"total" json:"total,omitempty"`
 	// Agree: two or more places print the same thing.
 	Agree []Printed `yaml:"agree" json:"agree,omitempty"`
-	// Unchecked: why nothing printed can decide it.
+	// Unchecked: why nothing printed can decide it. A kind beside it is about what is
+	// measured again alone.
 	Unchecked string `yaml:"unchecked" json:"unchecked,omitempty"`
 
 	Table     string   `yaml:"table" json:"table,omitempty"`

@@ -111,12 +111,16 @@ func (p *page) tables(s *Study) {
 			continue
 		}
 		flush()
-		p.heading(t.title())
 		g := grid{columns: s.columns()}
 		for _, row := range t.Rows {
-			g.rows = append(g.rows, s.gridRows(t, row, row.At.String())...)
+			if len(row.Cells) > 0 { // others stand only in a chart
+				g.rows = append(g.rows, s.gridRows(t, row, row.At.String())...)
+			}
 		}
-		p.grid(g)
+		if len(g.rows) > 0 {
+			p.heading(t.title())
+			p.grid(g)
+		}
 	}
 	flush()
 }

@@ -219,6 +219,11 @@ func (s *Study) trend(c *Check) (findings []Finding) {
 			turn = slices.IndexFunc(points, func(p point) bool { return p.row.At.String() == of.rows[0].At.String() })
 		}
 		if len(points) < 2 || turns && turn < 0 {
+			for _, row := range whole.rows {
+				if _, err := whole.figure(row); err != nil && s.again != nil {
+					failing.With("%w", err)
+				}
+			}
 			failing.With("a trend of %q needs values in at least two rows", of.Environment)
 		}
 		for i, b := range points {
@@ -228,8 +233,12 @@ func (s *Study) trend(c *Check) (findings []Finding) {
 			}
 			if before >= 0 && before != i {
 				a := points[before]
-				outcome, _ := s.related(of, a.row, a.figure, relation, of, b.row, b.figure)
-				f.add(outcome, fmt.Sprintf("%s at %s, %s at %s", a.text, a.row.At, b.text, b.row.At))
+				outcome, what := s.related(of, a.row, a.figure, relation, of, b.row, b.figure)
+				said := fmt.Sprintf("%s at %s, %s at %s", a.text, a.row.At, b.text, b.row.At)
+				if s.again != nil {
+					said += ": " + what
+				}
+				f.add(outcome, said)
 			}
 		}
 		first, last := points[0], points[len(points)-1]

@@ -230,12 +230,17 @@ func (r *reader) claim(n strictyaml.Node, c *Claim) {
 		if at.IsSequence() {
 			at = at.At(i)
 		}
-		if kinds := c.Checks[i].kinds(); len(kinds) != 1 {
-			at.Problemf("a check has exactly one kind of %s; found %d", strings.Join(kindNames, ", "), len(kinds))
+		kinds := c.Checks[i].kinds()
+		if n := len(kinds); n != 1 && (n != 2 || kinds[1] != "unchecked") {
+			at.Problemf("a check has exactly one kind of %s, with or without unchecked; found %d", strings.Join(kindNames, ", "), n)
 			continue
 		}
 		// A check that cannot be evaluated is an error in the file.
-		if _, err := r.Study.evaluate(&c.Checks[i]); err != nil {
+		study := *r.Study
+		if len(kinds) == 2 {
+			study.again = anything{}
+		}
+		if _, err := study.evaluate(&c.Checks[i]); err != nil {
 			at.Problemf("%s", err)
 		}
 	}
