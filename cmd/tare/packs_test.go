@@ -39,10 +39,18 @@ func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
 		if _, there := trial.Metrics["latency_p99"]; trial.Workload == "nginx-h2load" && !there {
 			t.Errorf("%s in %s has no 99th percentile: %q", trial.Workload, trial.Environment, trial.Missing)
 		}
+		// What the setup wrote is in the page cache, and stays there until a sample reads it.
+		if u := trial.Usage; trial.Workload == "fio-buffered" && u != nil && u.DiskRead.Value > 1<<20 {
+			t.Errorf("buffered reads in %s: %.0f bytes of 16 MiB come from the disk", trial.Environment, u.DiskRead.Value)
+		}
 		seen[trial.Environment]++
 		if want := map[string]int{"redis": 1, "nginx-h2load": 1, "iperf3": 1, "mysql-oltp": 2}[trial.Workload]; want > 0 && len(trial.Amounts) != want {
 			t.Errorf("%s in %s: the amounts are %v", trial.Workload, trial.Environment, trial.Amounts)
 		}
+	}
+	grid, err := os.ReadFile(filepath.Join(out, "raw/block-001/native.iozone-grid/driver.stdout"))
+	if n := strings.Count(string(grid), "iozone test complete."); err != nil || n != 3 {
+		t.Errorf("IOzone has measured %d sizes of a file from 64 to 256 KiB: %v\n%s", n, err, grid)
 	}
 	if seen["native"] < 20 || seen["docker"] != seen["native"] && seen["docker"] != 0 {
 		t.Errorf("trials: %v", seen)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ func TestStudiesAskForWhatTheirSourcesPrint(t *testing.T) {
 		{"aspernas-nensen-2016", "wordpress-jmeter", 1, 0, map[string]string{"users": "100", "workers": "100"}},
 		{"aspernas-nensen-2016", "sql-select", 1, 0, map[string]string{"queries": "1", "cold": "1"}},
 		{"aspernas-nensen-2016", "fio-randrw", 1, 0, map[string]string{"rwmixread": "75", "gtod_reduce": "1"}},
+		{"caiola-2025", "iozone", 2, 0, map[string]string{"smallest": "64k", "file_size": "1G", "flush": "0", "record_size": "256k"}},
+		{"caiola-2025", "iperf3", 2, 0, map[string]string{"streams": "2", "seconds": "60"}},
 		{"heino-2025", "nginx", 14, 120 * time.Second, map[string]string{"connections": "25000", "worker_connections": "4096", "keepalive_timeout": "65", "timeout": "2"}},
 		{"heino-2025", "mysql-oltp", 10, 90 * time.Second, map[string]string{"threads": "2000", "max_connections": "2100"}},
 		{"heino-2025-nginx", "nginx", 14, 120 * time.Second, map[string]string{"connections": "25000", "timeout": "2", "seconds": "180"}},
@@ -46,6 +49,25 @@ func TestStudiesAskForWhatTheirSourcesPrint(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s has no workload %s", c.study, c.workload)
+		}
+	}
+}
+
+// So that tare save needs no scale.
+func TestAStudyHasTheSameImagesAtEachOfItsScales(t *testing.T) {
+	for _, name := range study.Names() {
+		whole, err := study.Open(name, study.Overrides{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, scale := range whole.Scales {
+			plan, err := study.Open(name, study.Overrides{Scale: scale})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(plan.Image, whole.Image) || !reflect.DeepEqual(plan.Images, whole.Images) {
+				t.Errorf("%s needs other images at its scale %s", name, scale)
+			}
 		}
 	}
 }
