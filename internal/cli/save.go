@@ -20,8 +20,9 @@ func newSaveCommand(app *App) *cobra.Command {
 		Short: "Write the images of a study as an archive",
 		Long: `Write the images that a study runs as one archive, as docker save does, under the
 names localhost/tare:DIGEST by which the environment kubernetes runs them. STUDY is a
-YAML file or the name of a built-in study; its images are made or fetched first. IMAGE
-is the digest of one image, as "tare ls images" prints it. FILE must not exist.
+YAML file or the name of a built-in study; its images, which are the same at each of its
+scales, are made or fetched first. IMAGE is the digest of one image, as "tare ls images"
+prints it. FILE must not exist.
 
   tare save ./pods.yaml image.tar
   ctr -n k8s.io images import image.tar      (on each node, with containerd)`,
