@@ -3,12 +3,11 @@ package oci
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"tare/internal/linux/kvm"
+	"tare/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
 	kvm.ProbeMain()
-	goleak.VerifyTestMain(m)
+	testenv.Main(m, map[string]testenv.Role{"proxied": proxied})
 }

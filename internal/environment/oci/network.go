@@ -186,6 +186,7 @@ func (i *instance) startPasta(adopt adopter, console io.Writer) (ready *os.File,
 	}
 	c := preparation{mounts: []mount{{"none", "bind", i.network.space, space}}}.command("pasta", "--foreground", "--quiet", "--config-net", "--runas", "0",
 		"--no-map-gw", "-t", "none", "-u", "none", "-T", "none", "-U", "none", "--netns", space, "--pid", pid)
+	c.SysProcAttr.Pdeathsig = syscall.SIGKILL // it watches nobody itself
 	if err := i.help(c, console, adopt, nil); err != nil {
 		return nil, errors.Join(err, ready.Close())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 
 	"tare/internal/base/crash"
@@ -58,14 +59,24 @@ func (b preparation) command(program ...string) *exec.Cmd {
 
 // start starts a process and records it with the owner.
 func start(c *exec.Cmd, role string, adopt adopter, requestExit func() error) (*process, error) {
-	if err := c.Start(); err != nil {
+	p := &process{role: role, ended: make(chan struct{}), requestExit: requestExit, forget: func() {}}
+	started := make(chan error, 1)
+	crash.Go(func() {
+		// A parent-death signal is sent when the thread that forked exits, so this
+		// goroutine keeps its thread until the process has exited.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.Start()
+		started <- err
+		if err == nil {
+			_ = c.Wait()
+			close(p.ended)
+		}
+	})
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", role, err)
 	}
-	p := &process{Process: c.Process, role: role, ended: make(chan struct{}), requestExit: requestExit, forget: func() {}}
-	crash.Go(func() {
-		_ = c.Wait()
-		close(p.ended)
-	})
+	p.Process = c.Process
 	forget, err := adopt(p.Pid, role)
 	if err != nil {
 		p.Kill()

@@ -13,9 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"tare/internal/environment"
 	"tare/internal/environment/support/vmm"
+	"tare/internal/host/cleanup"
 	"tare/internal/linux/kvm"
 	"tare/internal/linux/virtnet"
 	"tare/internal/testing/needs"
@@ -192,6 +194,55 @@ func pipesOf(pid int) map[string]bool {
 func passed(pid int) (read, written int, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	return atoi(field(string(text), "rchar")), atoi(field(string(text), "wchar")), err
+}
+
+// proxied starts an instance with a user-mode network, and says the PID of its proxy.
+func proxied(network, home string) (string, error) {
+	ctx := context.Background()
+	o := Default()
+	o.Network = network
+	env, err := New(o)
+	if err != nil {
+		return "", err
+	}
+	img, err := testenv.Get(ctx, func(string) {})
+	if err == nil {
+		err = env.Prepare(ctx, img, nil)
+	}
+	if err != nil {
+		return "", err
+	}
+	own, err := cleanup.Open(home)
+	if err != nil {
+		return "", err
+	}
+	i, err := env.Start(ctx, environment.Request{Name: "a-1", Owner: own, Image: img, Console: io.Discard})
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(i.Footprint().Processes[0].PID), nil
+}
+
+func TestAUserModeNetworkEndsWithTare(t *testing.T) {
+	needs.Root(t)
+	testenv.NeedsAgent(t)
+	for network := range proxies {
+		t.Run(network, func(t *testing.T) {
+			o := Default()
+			o.Network = network
+			testenv.NeedsKind(t, "oci", &o)
+			home := t.TempDir()
+			words, kill := testenv.Again(t, "proxied", network, home)
+			proxy := testenv.Hold(t, atoi(words[0]))
+			kill()
+			for _, line := range proxy.Running(time.Minute) {
+				t.Error(line)
+			}
+			if _, err := cleanup.Sweep(t.Context(), home, environment.Sweepers()...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // A user-mode network has no address for others, and leads to the host's.
