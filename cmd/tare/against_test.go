@@ -159,6 +159,37 @@ func TestEveryFigureOfASourceIsDrawnFromItsStudyOrSaysWhyNot(t *testing.T) {
 	}
 }
 
+func TestWhatIsPrintedAsAPartOfAnotherIsNotHeldAgainstOtherLevels(t *testing.T) {
+	source, err := papers.Builtin("cassandra-scaling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range model.Claims(source, ranInFull(t, "cassandra-scaling")) {
+		if reason := c.Findings[0].Reason; c.ID == "cpu-read-most" && !strings.Contains(reason, "a part of that of VMware") {
+			t.Errorf("%s: %s", c.Outcome, reason)
+		}
+	}
+}
+
+func TestOfSeveralRunsTheOneWithTheMostLevelsIsDrawn(t *testing.T) {
+	source, err := papers.Builtin("karna-2021")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ranInFull(t, "karna-2021")
+	few, plan := all, *all.Plan
+	plan.Workloads = slices.Clone(plan.Workloads)
+	for i, w := range plan.Workloads {
+		plan.Workloads[i].Levels = w.Levels[:1]
+	}
+	few.Plan = &plan
+	for _, f := range model.FiguresOf(source, few, all).Figures {
+		if f.Place == "Figure 11" && len(f.Panels[0].At) != 7 {
+			t.Errorf("%s is drawn over %v", f.Place, f.Panels[0].At)
+		}
+	}
+}
+
 func TestWhatDiffersFromThePrintedTechnologyIsSaidBesideEachRatio(t *testing.T) {
 	for _, test := range []struct{ study, source, table, environment, want string }{
 		{"caiola-2025", "caiola-2025", "hpl", "docker", "Virtual machine printed on virtualbox, measured on qemu"},

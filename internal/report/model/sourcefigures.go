@@ -61,16 +61,22 @@ type SourcePoint struct {
 	Estimate, Low, High float64 // of tare; NaN where there is none
 }
 
-// FiguresOf draws the figures of a study from the first run that measured each panel.
+// FiguresOf draws the figures of a study, each panel from the run that measured it at the
+// most levels.
 func FiguresOf(s *published.Study, runs ...Input) *SourceFigures {
 	all := &SourceFigures{Study: s}
-	known := &again{s, runs, map[overKey]Input{}}
+	known := lists.Map(runs, func(in Input) *again { return &again{s, []Input{in}, map[overKey]Input{}} })
 	for i := range s.Figures {
 		f := &s.Figures[i]
 		one := SourceFigure{Study: s.Study, Place: f.Place, Shows: f.Shows, Why: f.Gap}
 		drawn := false
 		for j := range f.Panels {
-			p := known.panel(&f.Panels[j])
+			p := known[0].panel(&f.Panels[j])
+			for _, other := range known[1:] {
+				if q := other.panel(&f.Panels[j]); len(q.Lines) > 0 && (len(p.Lines) == 0 || len(q.At) > len(p.At)) {
+					p = q
+				}
+			}
 			one.Panels, drawn = append(one.Panels, p), drawn || len(p.Lines) > 0
 		}
 		if !drawn && one.Why == "" {
