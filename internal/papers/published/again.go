@@ -239,7 +239,10 @@ func (s *Study) relatedAgain(a Spot, relation string, b Spot) (Outcome, string) 
 	if err != nil {
 		return CannotBeAsked, err.Error()
 	}
-	what := fmt.Sprintf("%s %s against %s", s.Name(a.Environment), m.Text, s.Name(b.Environment))
+	what := m.Text
+	if a.Environment != b.Environment {
+		what = fmt.Sprintf("%s %s against %s", s.Name(a.Environment), m.Text, s.Name(b.Environment))
+	}
 	return m.is(relation, s.again.Margin()), what
 }
 

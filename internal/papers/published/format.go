@@ -83,6 +83,9 @@ type Table struct {
 	Options map[string]map[string]string `yaml:"options" json:"options,omitempty"`
 	// Unlike are environments of which tare measures something else, with what it is.
 	Unlike map[string]string `yaml:"unlike" json:"unlike,omitempty"`
+	// Relative is the environment that the figures of each row are parts of, so that two
+	// rows say nothing of each other.
+	Relative string `yaml:"relative" json:"relative,omitempty"`
 	// Gap is why no run is compared with the table.
 	Gap string `yaml:"gap" json:"gap,omitempty"`
 	// Cells are the figures by environment, for a table without levels.

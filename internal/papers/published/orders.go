@@ -242,6 +242,10 @@ func (s *Study) trend(c *Check) (findings []Finding) {
 			}
 		}
 		first, last := points[0], points[len(points)-1]
+		if s.again != nil {
+			findings = append(findings, f.finding())
+			continue
+		}
 		f.shown = []string{fmt.Sprintf("%s %s at %s to %s at %s", s.Name(of.Environment), first.text, first.row.At, last.text, last.row.At)}
 		findings = append(findings, f.finding())
 	}

@@ -153,6 +153,9 @@ func (r *reader) table(n strictyaml.Node, t *Table) {
 			n.At("measures").Problemf("%s", strictyaml.Unknown("take", m.Take, takes[1:]))
 		}
 	}
+	if t.Relative != "" {
+		r.environment(n.At("relative"), t.Relative)
+	}
 	r.keys(n, "options")
 	r.keys(n, "unlike")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/internal/base/lists"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/papers/published"
@@ -120,6 +121,9 @@ func (a *again) Figure(at published.Spot) (string, error) {
 // Ratio is paired by blocks where both were measured at the same level; otherwise it is
 // that of two values.
 func (a *again) Ratio(of, to published.Spot) (m published.Measured, err error) {
+	if base := of.Table.Relative; base != "" && of.At.String() != to.At.String() {
+		return m, fmt.Errorf("each figure is printed as a part of that of %s at the same level", a.study.Name(base))
+	}
 	x, err := a.find(of)
 	y, err2 := a.find(to)
 	if err := errors.Join(err, err2); err != nil {
@@ -152,13 +156,19 @@ type ClaimLine struct {
 	Outcome     published.Outcome
 }
 
-// ClaimLines are the claims of the study in its order.
+// ClaimLines are the claims of the study in its order, those that cannot be asked last,
+// with what was measured of them nevertheless.
 func (a *Against) ClaimLines() (lines []ClaimLine) {
+	asked := func(l ClaimLine) bool { return l.Outcome != published.CannotBeAsked }
 	for _, c := range a.Claims {
 		line := ClaimLine{Says: c.Says, Place: c.Place, Outcome: c.Outcome}
-		count := map[published.Outcome]int{}
+		count, beside := map[published.Outcome]int{}, ""
 		for _, f := range c.Findings {
-			if count[f.Outcome]++; f.Outcome != c.Outcome || count[f.Outcome] > 1 {
+			if f.Outcome != c.Outcome && !asked(line) && f.Found != "" && beside == "" {
+				beside = "; " + strings.TrimPrefix(f.Figures+": ", ": ") + f.Found
+			}
+			count[f.Outcome]++
+			if f.Outcome != c.Outcome || count[f.Outcome] > 1 {
 				continue
 			}
 			parts := []string{f.Found, f.Off, f.Reason}
@@ -173,9 +183,9 @@ func (a *Against) ClaimLines() (lines []ClaimLine) {
 			for _, o := range slices.Sorted(maps.Keys(count)) {
 				all = append(all, fmt.Sprintf("%d %s", count[o], o))
 			}
-			line.Here += "; of " + quantity.Counted(len(c.Findings), "figure", "figures") + " " + strings.Join(all, ", ")
+			line.Here += beside + "; of " + quantity.Counted(len(c.Findings), "figure", "figures") + " " + strings.Join(all, ", ")
 		}
 		lines = append(lines, line)
 	}
-	return lines
+	return append(lists.Filter(lines, asked), lists.Filter(lines, func(l ClaimLine) bool { return !asked(l) })...)
 }

@@ -94,3 +94,18 @@ func parametersOf(in model.Input, c *verdict.Contrast) string {
 	}
 	return "{" + strings.Join(all, ", ") + "}"
 }
+
+// Readers come for what was found: a claim of several figures shows those that were measured
+// also where others were not, and what cannot be asked stands last.
+func TestTheClaimsThatCannotBeAskedStandLastWithWhatWasMeasured(t *testing.T) {
+	none := published.Finding{Outcome: published.CannotBeAsked, Reason: "VMs are not in the run"}
+	found := published.Finding{Outcome: published.HoldsHere, Found: "-20%", Figures: "Docker 8, Metal 10"}
+	a := model.Against{Claims: []published.ClaimResult{
+		{Claim: &published.Claim{Says: "both"}, Outcome: published.CannotBeAsked, Findings: []published.Finding{none, found}},
+		{Claim: &published.Claim{Says: "one"}, Outcome: published.HoldsHere, Findings: []published.Finding{found}},
+	}}
+	lines := a.ClaimLines()
+	if lines[0].Says != "one" || lines[1].Here != "VMs are not in the run; Docker 8, Metal 10: -20%; of 2 figures 1 cannot be asked here, 1 holds here" {
+		t.Errorf("%+v", lines)
+	}
+}
