@@ -49,8 +49,8 @@ func TestTheWorkloadsRunNativelyAndInAContainer(t *testing.T) {
 		}
 	}
 	grid, err := os.ReadFile(filepath.Join(out, "raw/block-001/native.iozone-grid/driver.stdout"))
-	if n := strings.Count(string(grid), "iozone test complete."); err != nil || n != 3 {
-		t.Errorf("IOzone has measured %d sizes of a file from 64 to 256 KiB: %v\n%s", n, err, grid)
+	if n := strings.Count(string(grid), "iozone test complete."); err != nil || n == 0 || n%3 != 0 { // in each sample
+		t.Errorf("IOzone has measured %d files of 64, 128 and 256 KiB: %v\n%s", n, err, grid)
 	}
 	if seen["native"] < 20 || seen["docker"] != seen["native"] && seen["docker"] != 0 {
 		t.Errorf("trials: %v", seen)
