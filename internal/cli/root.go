@@ -21,6 +21,7 @@ import (
 	"tare/internal/base/visible"
 	"tare/internal/cli/guide"
 	"tare/internal/run"
+	"tare/internal/study"
 )
 
 // Main runs the command line and returns the exit status.
@@ -185,6 +186,8 @@ func unknownCommand(c *cobra.Command, err error) string {
 	text := fmt.Sprintf("unknown command %q", word)
 	if near := strictyaml.Nearest(word, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
+	} else if slices.Contains(study.Names(), word) {
+		text += fmt.Sprintf("; it is a study: `tare run %s`", word)
 	}
 	return fmt.Sprintf("%s (`%s --help` lists the commands)", text, c.CommandPath())
 }
