@@ -28,7 +28,6 @@ func TestEachFormatBeginsWithTheAnswer(t *testing.T) {
 		text = strings.Join(strings.Fields(text), " ")
 		for _, want := range []string{
 			"redis slower (n=12): get from -4.6% [-6.6%, -1.6%] (direction only) at clients=10 to -8.5% [-12.6%, -4.2%] (direction only) at clients=200, ",
-			"all 10 workloads +3.0% (geomean)",
 			"slower (n=12): startup ×13.9 [×13.4, ×14.4], nginx -8.2% [-10.0%, -4.7%], syscalls -7.0% [-7.9%, -6.0%]",
 			"equivalent (n=12): sysbench-cpu +0.4% [-0.1%, +0.8%]",
 			"fio-randwrite (~178 blocks), fio-randread (over 1000 blocks)",

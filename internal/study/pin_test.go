@@ -32,6 +32,25 @@ func TestADriverThatKeepsARateShouldNotShareACore(t *testing.T) {
 	}
 }
 
+func TestADriverIsOnTheServersCoreWhereThePlanPutsItThere(t *testing.T) {
+	for text, want := range map[string]bool{
+		"workloads: [{use: nginx}]": true, // with two cores
+		"limits: {pin: {server: [0], driver: [0]}}\nworkloads: [{use: nginx, place: {driver: host}}]": true,
+		"limits: {pin: {server: [0], driver: [1]}}\nworkloads: [{use: nginx}]":                        false,
+		"limits: {pin: none}\nworkloads: [{use: nginx}]":                                              false,
+		"limits: {pin: {driver: [0]}}\nworkloads: [{use: syscalls}]":                                  false, // no server
+	} {
+		p, err := resolveText(t, "study: x\nenvironments: {native: {}, docker: {}}\n"+text+"\n", Overrides{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.ShareCore([]int{0, 1})
+		if got := p.DrivesOnServersCore(&p.Workloads[0]); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 func TestAPlanSaysWhichRolesHaveCoresOfTheirOwn(t *testing.T) {
 	for text, want := range map[string][2]string{ // with two cores, and with many
 		"use: nginx":                        {"auto: driver and servers to core 0", "auto: driver and servers to a half of the cores each"},

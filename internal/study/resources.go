@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,6 +50,15 @@ func (p *Plan) sharesCore(w *Workload) bool {
 		}
 	}
 	return true
+}
+
+// DrivesOnServersCore reports whether a workload's driver is on a core of the server that it drives.
+func (p *Plan) DrivesOnServersCore(w *Workload) bool {
+	if len(w.Pack.Servers) == 0 || w.Pack.Driver == nil {
+		return false
+	}
+	server := p.Pin[cmp.Or(w.Pack.Servers[0].Role, "server")]
+	return p.sharesCore(w) || slices.ContainsFunc(p.Pin[cmp.Or(w.Pack.Driver.Role, "driver")], func(core int) bool { return slices.Contains(server, core) })
 }
 
 // Divides reports whether the roles of a workload get cores of their own, or one

@@ -91,12 +91,12 @@ func (d *decision) health() string {
 	var parts []string
 	if d.blocks > 1 {
 		if word = "calm: "; d.varied >= noisyFrom {
-			word = "noisy: "
+			word = "noisy (the intervals have it in them): "
 		}
 		parts = append(parts, "its speed varied by "+Percent(d.varied))
 	}
 	if stolen := lists.Map(d.Stolen, func(s Stolen) float64 { return s.Share }); len(stolen) > 0 && slices.Max(stolen) >= stolenFrom {
-		word = "noisy: "
+		word = "noisy (the intervals have it in them): "
 		parts = append(parts, "the hypervisor took up to "+Percent(slices.Max(stolen))+" of a core")
 	}
 	for _, f := range d.Manifest.Noise {

@@ -12,6 +12,7 @@ import (
 	"tare/internal/parity"
 	"tare/internal/usage/cost"
 	"tare/internal/verdict"
+	"tare/internal/workload"
 )
 
 // Layer is what a run says of one environment: its sentences by what a reader can do with
@@ -67,9 +68,6 @@ func (d *decision) fill(l *Layer, u used) {
 		d.told[g] = true
 	}
 	l.CPU, l.Money = d.perService(u, cost.CPU), d.perService(u, cost.Money)
-	if mean := d.mean(u, cost.CPU); l.CPU != "" && mean != "" {
-		l.CPU += "; " + mean
-	}
 	if len(l.Lines) == 0 {
 		l.Caution = "no comparison has a result"
 	}
@@ -100,11 +98,11 @@ func (d *decision) service(u used, w Workload) (Grade, string) {
 	if primary[0].Withheld() && together {
 		return Without, text + ": " + primary[0].Reason.String()
 	}
-	tail := tailOf(w)
+	latency := d.latencyOf(w, own)
 	var figures []string
 	for _, m := range w.AllMetrics() {
 		of := lists.Filter(own, func(c placed) bool { return c.Row.Metric.Name == m.Name && c.N > 0 && !c.Withheld() })
-		if !m.Primary && m.Name != tail || len(of) == 0 {
+		if !m.Primary && !slices.Contains(latency, m.Name) || len(of) == 0 {
 			continue
 		}
 		name, each := m.Title(), lists.Map(of, func(c placed) string { return headWord(c.Contrast) })
@@ -117,16 +115,29 @@ func (d *decision) service(u used, w Workload) (Grade, string) {
 	return surest, text + ": " + strings.Join(figures, ", ")
 }
 
-// tailOf is the metric that describes the tail of a workload's latency; "" if none does.
-func tailOf(w Workload) string {
-	for _, percentile := range []float64{99, 95} {
-		for _, m := range w.Pack.Metrics {
-			if m.Percentile != nil && *m.Percentile == percentile {
-				return m.Name
-			}
-		}
+// latencyOf are the metrics that describe a workload's latency: its tail, and the median where
+// the tail is undecided and the median is not.
+func (d *decision) latencyOf(w Workload, own []placed) (names []string) {
+	percentile := func(p float64, of string) *workload.Metric {
+		return lists.Find(w.Pack.Metrics, func(m *workload.Metric) bool {
+			return m.Percentile != nil && *m.Percentile == p && (of == "" || m.Of == of)
+		})
 	}
-	return ""
+	undecided := func(name string) bool {
+		return slices.ContainsFunc(own, func(c placed) bool { return c.Row.Metric.Name == name && d.grade(c.Contrast) == Undecided })
+	}
+	tail := percentile(99, "")
+	if tail == nil {
+		tail = percentile(95, "")
+	}
+	if tail == nil {
+		return nil
+	}
+	names = []string{tail.Name}
+	if median := percentile(50, tail.Of); median != nil && undecided(tail.Name) && !undecided(median.Name) {
+		names = append(names, median.Name)
+	}
+	return names
 }
 
 // across is a change at one level, or from the least to the most over several; with its word
@@ -275,20 +286,6 @@ func (d *decision) perService(u used, metric string) string {
 		}
 	}
 	return strings.Join(andMore(texts), ", ")
-}
-
-// mean is the geometric mean of a metric over all places that have it; "" where a comparison
-// means nothing.
-func (d *decision) mean(u used, metric string) string {
-	own := lists.Filter(d.Contrasts, func(c verdict.Contrast) bool { return c.Metric == metric })
-	if slices.ContainsFunc(own, func(c verdict.Contrast) bool { return c.Environment == u.Name && c.Withheld() }) {
-		return ""
-	}
-	means := verdict.Geomeans(own)
-	if i := slices.IndexFunc(means, func(g verdict.Geomean) bool { return g.Environment == u.Name }); i >= 0 {
-		return fmt.Sprintf("all %d workloads %s (geomean)", means[i].Places, verdict.Change(means[i].Log))
-	}
-	return ""
 }
 
 // andMore cuts a list, and says how many are left out.

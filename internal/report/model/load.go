@@ -2,14 +2,16 @@ package model
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"tare/internal/base/lists"
 	"tare/internal/workload"
 )
 
-// load says where the load of each server comes from, and over which path: what a client on
-// the server's cores costs is part of a comparison. "" where no workload has a server.
+// load says where the load of each server comes from, over which path, and what that means for
+// its figures: what a client on the server's cores costs is part of a comparison. "" where no
+// workload has a server.
 func (v *Report) load() string {
 	var ways, texts []string
 	names := map[string][]string{}
@@ -18,6 +20,12 @@ func (v *Report) load() string {
 			continue
 		}
 		way := loadOf(w.Pack)
+		if v.Plan.DrivesOnServersCore(&w) {
+			way += ", on the server's core: throughput has the driver's work in it"
+		}
+		if slices.Contains(closedLoops, w.Pack.Parser.Name) {
+			way += "; as fast as they are answered: latency is not that at your rate"
+		}
 		if len(names[way]) == 0 {
 			ways = append(ways, way)
 		}
@@ -28,6 +36,9 @@ func (v *Report) load() string {
 	}
 	return strings.Join(texts, "; ")
 }
+
+// closedLoops are parsers of drivers that send a request when the one before is answered.
+var closedLoops = []string{"wrk", "redis-benchmark", "ab"}
 
 func loadOf(p workload.Pack) string {
 	driver := p.Place(cmp.Or(p.Driver.Role, "driver"))
