@@ -29,14 +29,14 @@ func newPricesCommand(app *App) *cobra.Command {
 		Use:   "prices [ENVIRONMENT]",
 		Short: "List what each environment adds to one system call",
 		Long: `List what each environment adds to one system call of each kind on this machine, in
-time and CPU time over native, with intervals: reads and writes, files, memory, pipes,
-sockets, processes, threads, timers. With the name of an environment, its CPU time and
-its intervals.
+time and CPU time over native: reads and writes, files, memory, pipes, sockets,
+processes, threads, timers. The name of an environment shows that one alone, with its
+CPU time and with intervals.
 
-The first time, and with --measure, tare runs the built-in study prices, which takes up
-to ten minutes. It keeps the list in its home, for this machine: on another one, or
-with another kernel, the list is refused. A study of yours with the workload calls
-has the prices of its environments: pods of a cluster, other options.`,
+Where this machine has no list, and with --measure, tare first measures one, which takes
+up to ten minutes: it runs the built-in study prices. It keeps the list in its home: on
+another machine, or with another kernel, the list is refused. A study of yours with the
+workload calls has the prices of its environments: pods of a cluster, other options.`,
 		Example: `  tare prices
   tare prices gvisor
   tare prices --measure --only docker,gvisor --budget 5m

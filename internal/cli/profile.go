@@ -39,8 +39,8 @@ to and by size, files opened, waits, threads, page faults. Where there is a pric
 this machine (tare prices), counts times prices predict what each environment of the list
 adds to the CPU time of an operation, with an interval and the largest items first.
 
-The runs alternate with uncounted ones, which show what counting costs, and with the
-environments of --measure, of which is shown what they add.
+Counted trials alternate with uncounted ones, which show what counting costs, and with
+the environments of --measure, to show what these add.
 
 WORKLOAD is the name or the file of a pack; with --study, the study's name for it. IMAGE is
 docker-daemon:NAME, tar:FILE, oci:DIRECTORY or NAME:TAG of a registry; ARGUMENTS after -- are
@@ -68,7 +68,7 @@ its. It is started once and driven as by tare try, with its --load, --port, --ur
 	flags.StringArrayVar(&p.request.Set, "set", nil, "set a parameter of the workload, `NAME=VALUE`")
 	flags.StringSliceVar(&p.request.Limits, "limits", nil, "`limits` of all environments: cpus=1,memory=512MiB,pids=100")
 	flags.StringSliceVar(&p.request.Measure, "measure", nil, "measure these `environments` too, and show what they add beside the prediction")
-	flags.BoolVar(&p.tryIt, "try-it", false, "measure these environments with other options too, of which the list has prices")
+	flags.BoolVar(&p.tryIt, "try-it", false, "measure those of --measure with the other options too of which the list has prices")
 	p.image.addImage(flags)
 	flags.IntVar(&p.request.Overrides.Blocks, "blocks", 6, "run this `number` of blocks")
 	flags.DurationVar(&p.request.Overrides.Budget, "budget", 0, "end after this `time` (5m, 1h)")
