@@ -50,7 +50,7 @@ IMAGE is docker-daemon:NAME, tar:FILE, oci:DIRECTORY or, from a registry, NAME:T
 ARGUMENTS take the place of those that the image says, as in docker run.
 
 An environment is NAME or NAME+OPTION=VALUE..., such as docker+network=host. The first
-is the baseline. Default: native (not isolated, as tare's user), docker and gvisor.
+is the baseline. Default: native, without isolation, docker and gvisor.
 
 Loads: http, redis, postgres, mysql; tcp measures the start alone, and job the time
 that the image's command takes; or the file of a pack of your own.`,
