@@ -32,8 +32,8 @@ func TestEachFormatBeginsWithTheAnswer(t *testing.T) {
 			"equivalent (n=12): sysbench-cpu +0.4% [-0.1%, +0.8%]",
 			"fio-randwrite (~178 blocks), fio-randread (over 1000 blocks)",
 			"nothing to act on: this guest ran under software emulation: its figures say nothing about a virtual machine with KVM",
-			"safe to act on: decided; interval no wider than the change (or ±2%).",
-			"n: blocks with both sides, of 12: failed trials have none. False differences: at most 5% a metric, at any n.",
+			"safe to act on: decided; interval, as a ratio, no wider than the change (or ±2%).",
+			"n: blocks with both sides, of 12: failed trials have none. Changes are within blocks, values beside them the medians of all. False differences: at most 5% a metric, at any n.",
 			"next: tare explain --of quick-20261121-014500 --budget 5m", "repeat: tare rerun quick-20261121-014500", "machine: ",
 		} {
 			if !strings.Contains(text, want) {

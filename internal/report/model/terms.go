@@ -21,7 +21,7 @@ func (d *decision) terms() (terms []Term) {
 			terms = append(terms, Term{name, means})
 		}
 	}
-	add(d.told[Safe], string(Safe), fmt.Sprintf("decided; interval no wider than the change (or ±%s)", d.Plan.Design.Margin))
+	add(d.told[Safe], string(Safe), fmt.Sprintf("decided; interval, as a ratio, no wider than the change (or ±%s)", d.Plan.Design.Margin))
 	wide := "decided, with a wider interval"
 	if d.varied >= loudFrom {
 		wide = "decided, on a machine that was too noisy for sizes"
@@ -35,10 +35,10 @@ func (d *decision) terms() (terms []Term) {
 	add(d.told[Undecided], string(Undecided), varies)
 	if d.Plan.Design.Order != verdict.OrderUnpaired && len(d.Contrasts) > 0 {
 		risk := quantity.Share(1 - d.Plan.Design.Confidence)
-		add(true, "n", fmt.Sprintf("blocks with both sides%s. False differences: at most %s a metric, at any n", d.fewer(), risk))
+		add(true, "n", fmt.Sprintf("blocks with both sides%s. Changes are within blocks, values beside them the medians of all. False differences: at most %s a metric, at any n", d.fewer(), risk))
 	}
 	services := slices.ContainsFunc(d.rows, func(r Row) bool { return r.Metric.Name == cost.CPU && d.serves(r.Workload.Name) })
-	machines := "machines change alike where the CPU is the limit"
+	machines := "the machines for the same load change as much, where the CPU is the limit"
 	if d.Plan.Price == nil {
 		machines += "; in money with price: {currency: EUR, cpu_hour: 0.03} in the study"
 	}
