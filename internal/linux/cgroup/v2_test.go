@@ -282,7 +282,9 @@ func inHybrid() (err error) {
 			return fmt.Errorf("a limit without a controller: %s", s)
 		}
 	}
-	child := joining(g, "echo in; exec sleep 600")
+	// It works for longer than a tick: what a task has used since its last one may not be
+	// counted yet while it runs.
+	child := joining(g, "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo in; exec sleep 600")
 	out, err := child.StdoutPipe()
 	if err == nil {
 		err = child.Start()
@@ -297,7 +299,7 @@ func inHybrid() (err error) {
 	defer counter.Close()
 	cpu, err := counter.CPU()
 	if err != nil || cpu.Total <= 0 {
-		return fmt.Errorf("its CPU time is %v, %w", cpu, err)
+		return errors.Join(fmt.Errorf("its CPU time is %v", cpu), err)
 	}
 	freezer := g.Freezer(true)
 	ctx := context.Background()
