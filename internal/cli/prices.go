@@ -111,12 +111,12 @@ func (p *pricesFlags) take(command *cobra.Command, app *App, path string, args [
 	return errors.Join(p.print(app, list, args), status(app, result))
 }
 
-// keep the list in the home, but not in place of one with prices that were to be measured and
-// were not.
+// keep the list in the home, but not in place of one with prices that this run should have
+// measured and did not.
 func (p *pricesFlags) keep(app *App, list prices.List, plan *study.Plan, path string) error {
 	if before, err := prices.Load(path, doctor.Machine()); err == nil {
 		if lost := list.Lost(before, plan); len(lost) > 0 {
-			app.say("%s: no prices; the list of before, which has some, is kept: %s", strings.Join(lost, ", "), path)
+			app.say("no prices of %s were measured; the earlier list, which has some, is kept: %s", strings.Join(lost, ", "), path)
 			return nil
 		}
 	}

@@ -139,10 +139,10 @@ func Of(r *rundir.Run) (List, error) {
 // Able says why a run of a plan gives no list; nil where it gives one.
 func Able(plan *study.Plan) error {
 	if w := plan.Workload(Workload); w == nil || w.Pack.Name != Workload {
-		return fmt.Errorf("%s has no prices: its workload would be %q, as in the study %s", plan.Study, Workload, Study)
+		return fmt.Errorf("%s gives no price list: it needs a workload %q, as the study %s has", plan.Study, Workload, Study)
 	}
 	if e := plan.Environment(plan.Baseline); e.Kind != "native" {
-		return fmt.Errorf("%s has no prices: its baseline is %s of the kind %s, and a price is what a call costs more than in native", plan.Study, e.Name, e.Kind)
+		return fmt.Errorf("%s gives no price list: its baseline %s is of the kind %s, and must be native: a price is what a call costs more than there", plan.Study, e.Name, e.Kind)
 	}
 	return nil
 }

@@ -154,8 +154,8 @@ func TestARunOfAnotherStudyHasNoPrices(t *testing.T) {
 	r := measured(6, map[string][2]float64{"docker": {40, 30}})
 	r.Plan.Baseline = "docker"
 	for r, want := range map[*rundir.Run]string{
-		{Plan: &study.Plan{Study: "quick"}, Manifest: rundir.Manifest{Run: "quick-1"}}: "quick-1: quick has no prices: its workload would be \"calls\"",
-		r: "its baseline is docker of the kind docker, and a price is what a call costs more than in native",
+		{Plan: &study.Plan{Study: "quick"}, Manifest: rundir.Manifest{Run: "quick-1"}}: "quick-1: quick gives no price list: it needs a workload \"calls\"",
+		r: "its baseline docker is of the kind docker, and must be native",
 	} {
 		if _, err := Of(r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
