@@ -92,7 +92,7 @@ func TestANewRunDirectoryIsValid(t *testing.T) {
 			Phases:  []environment.Phase{{Name: environment.PreparePhase, Duration: time.Second}, {Name: "engine", Duration: time.Millisecond}},
 			Paths:   &environment.Paths{Network: "veth pair, bridge", Root: "overlay", Data: "tmpfs", RootOn: "ext4 on vda1", DataOn: "memory"},
 			Metrics: map[string]float64{"get_rps": 1}, Missing: map[string]string{"set_rps": "not printed"},
-			Rounds: []Round{{Number: 1, Position: 1, Metrics: map[string]float64{"get_rps": 1}, StealSeconds: &share}}, StealSource: usage.StealCounters,
+			Rounds: []Round{{Number: 1, Position: 1, Metrics: map[string]float64{"get_rps": 1}, StealSeconds: &share, Series: map[string][]Point{"pace": {{Second: 0, Value: 1}, {Second: 1, Value: 2}}}}}, StealSource: usage.StealCounters,
 			Usage: &usage.Usage{CPUUser: usage.Known(1), CPUSystem: usage.Known(0), MemoryPeak: absent, MemoryMean: absent,
 				DiskRead: absent, DiskWritten: absent, NetReceived: absent, NetSent: absent, Notes: []string{"a process ended unseen"},
 				Parts:  []usage.Part{{Role: "vmm", Name: "qemu", Thread: "CPU 0/KVM", Processes: 1, CPU: 1, Memory: 1, Share: 1}, {Role: "workload"}},

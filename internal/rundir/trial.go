@@ -93,7 +93,8 @@ type Trial struct {
 	// Copies are the values of each copy of the workload, if several ran at once;
 	// Metrics then has their totals.
 	Copies []Copy `json:"copies,omitempty"`
-	// Series are values over the time of the driver, by name.
+	// Series are values over the time of the driver in a trial of one sample, by name, or
+	// of several starts.
 	Series map[string][]Point `json:"series,omitempty"`
 	Usage  *usage.Usage       `json:"usage,omitempty"`
 	// ReadingsFile is the resource usage of the instances over the time of the driver.
@@ -131,6 +132,22 @@ type Round struct {
 	// StealSeconds is the time that the hypervisor took from the cores that the
 	// environment may use during the sample.
 	StealSeconds *float64 `json:"steal_s,omitempty"`
+	// Series are values over the time of the driver in this sample, by name; a driver that
+	// gave only one has no course.
+	Series map[string][]Point `json:"series,omitempty"`
+}
+
+// Courses are a series in each sample of the trial that has it.
+func (t *Trial) Courses(series string) (all [][]Point) {
+	if points := t.Series[series]; len(points) > 0 {
+		return [][]Point{points}
+	}
+	for _, r := range t.Rounds {
+		if points := r.Series[series]; len(points) > 0 {
+			all = append(all, points)
+		}
+	}
+	return all
 }
 
 // RoundLogs are the logarithms of a metric in the rounds of the trial. There are none

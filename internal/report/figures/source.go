@@ -292,6 +292,9 @@ func (p *picture) overTime(panel *model.SourcePanel, looks []identity, y func(fl
 		p.tick(x(second), bottom+9, strconv.FormatFloat(second, 'f', -1, 64))
 	}
 	title := "seconds of the samples"
+	if panel.OneSample {
+		title = "seconds of a sample"
+	}
 	if len(levels.texts) > 0 {
 		title += ", one level after the other"
 	}

@@ -14,8 +14,8 @@ import (
 // chart shows.
 const mostWindows = 60
 
-// chartSeries is a figure over the time of the driver: medians over the trials
-// of the same window. Points are [second, value].
+// chartSeries is a figure over the time of the driver: medians over the trials, and
+// their rounds, of the same window. Points are [second, value].
 type chartSeries struct {
 	Workload    int         `json:"w"`
 	Level       int         `json:"l"`
@@ -32,6 +32,11 @@ func seriesNames(v *model.Report, workload string) []string {
 			for name := range t.Series {
 				names[name] = true
 			}
+			for _, r := range t.Rounds {
+				for name := range r.Series {
+					names[name] = true
+				}
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
@@ -44,8 +49,8 @@ func seriesOf(v *model.Report, w model.Workload, l model.Level) []chartSeries {
 		for _, e := range v.Environments {
 			var curves [][]rundir.Point
 			for _, t := range v.Trials {
-				if t.Status == rundir.OK && t.Workload == w.Name && t.Level == l.Name && t.Environment == e.Name && len(t.Series[name]) > 0 {
-					curves = append(curves, t.Series[name])
+				if t.Status == rundir.OK && t.Workload == w.Name && t.Level == l.Name && t.Environment == e.Name {
+					curves = append(curves, t.Courses(name)...)
 				}
 			}
 			if len(curves) > 0 {

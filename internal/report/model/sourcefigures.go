@@ -38,6 +38,7 @@ type SourcePanel struct {
 	Draw                 string // bars, curves or time
 	Metric, Unit, Better string
 	Over                 string   // along the axis of curves
+	OneSample            bool     // time is that of one sample, and not of all of them
 	At                   []string // the places on the axis: levels of bars and of time, values of curves
 	X                    []float64
 	Lines                []SourceLine
@@ -61,6 +62,9 @@ type SourcePoint struct {
 	Estimate, Low, High float64 // of tare; NaN where there is none
 }
 
+// notMeasured is why a panel has no lines, where nothing more is known.
+const notMeasured = "not measured in this run"
+
 // FiguresOf draws the figures of a study, each panel from the run that measured it at the
 // most levels.
 func FiguresOf(s *published.Study, runs ...Input) *SourceFigures {
@@ -73,7 +77,8 @@ func FiguresOf(s *published.Study, runs ...Input) *SourceFigures {
 		for j := range f.Panels {
 			p := known[0].panel(&f.Panels[j])
 			for _, other := range known[1:] {
-				if q := other.panel(&f.Panels[j]); len(q.Lines) > 0 && (len(p.Lines) == 0 || len(q.At) > len(p.At)) {
+				q := other.panel(&f.Panels[j])
+				if more := len(q.Lines) > 0 && (len(p.Lines) == 0 || len(q.At) > len(p.At)); more || p.Why == notMeasured {
 					p = q
 				}
 			}
@@ -102,7 +107,7 @@ func (a *again) panel(p *published.Panel) (out SourcePanel) {
 	if len(p.Measures) > 0 {
 		measures = p.Measures
 	}
-	out = SourcePanel{Title: p.Title, Draw: p.Draw, Over: p.Over, Why: "not measured in this run"}
+	out = SourcePanel{Title: p.Title, Draw: p.Draw, Over: p.Over, Why: notMeasured}
 	for i, in := range a.runs {
 		pairs := in.pairings(a.study, t)
 		for _, m := range measures {
@@ -113,6 +118,7 @@ func (a *again) panel(p *published.Panel) (out SourcePanel) {
 			}
 			out.Metric, out.Unit, out.Better = metric.Name, metric.Unit, metric.Better
 			out.axis(p, places)
+			why := "none of its environments has values in this run"
 			for _, e := range a.study.Environments {
 				pair, paired := pairs[e.ID]
 				if !paired || len(p.Environments) > 0 && !slices.Contains(p.Environments, e.ID) {
@@ -124,7 +130,7 @@ func (a *again) panel(p *published.Panel) (out SourcePanel) {
 				}
 				line := SourceLine{Environment: pair.mine, Name: name, Emulated: in.Manifest.Environments[pair.mine].Label}
 				if p.Draw == "time" {
-					out.overTime(in, line, places, p.Quantity)
+					why = cmp.Or(out.overTime(in, line, places, p.Quantity), why)
 				} else {
 					a.overLevels(&out, i, line, places, p.Labels)
 				}
@@ -133,7 +139,7 @@ func (a *again) panel(p *published.Panel) (out SourcePanel) {
 				out.Why = ""
 				return out
 			}
-			out.Why = "none of its environments has values in this run"
+			out.Why = why
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -15,14 +16,16 @@ const timeWindows = 30
 // span is a value that held for a while.
 type span struct{ from, to, value float64 }
 
-// overTime adds what an environment used over the time of the samples, or a series of the
-// driver: one level after the other, as the sources measured, medians over the blocks.
-func (out *SourcePanel) overTime(in Input, line SourceLine, places []place, quantity string) {
+// overTime adds what an environment used over the time of the samples, one level after the
+// other, as the sources measured; or the course of a series that the driver printed, over the
+// time of one sample: medians over the blocks, and of a course over all samples. It says why
+// there is nothing to add.
+func (out *SourcePanel) overTime(in Input, line SourceLine, places []place, quantity string) (why string) {
 	var used *usage.Quantity
 	if i := slices.IndexFunc(usage.Quantities, func(q usage.Quantity) bool { return q.Name == quantity }); i >= 0 {
 		used = &usage.Quantities[i]
 	}
-	out.Metric, out.Unit, out.Better = quantity, "", "neither"
+	out.Metric, out.Unit, out.Better, out.OneSample = quantity, "", "neither", used == nil
 	switch {
 	case quantity == "cpu":
 		out.Unit = "% of a core"
@@ -41,7 +44,7 @@ func (out *SourcePanel) overTime(in Input, line SourceLine, places []place, quan
 			for i := range in.Trials {
 				t := &in.Trials[i]
 				if t.Workload == at.w.Name && t.Level == at.l.Name && t.Status == rundir.OK {
-					lengths = append(lengths, sampled(t))
+					lengths = append(lengths, out.lasts(t))
 				}
 			}
 			if len(lengths) > 0 {
@@ -50,40 +53,64 @@ func (out *SourcePanel) overTime(in Input, line SourceLine, places []place, quan
 		}
 		out.X = append(out.X, begin)
 	}
+	why = "no trial of it ended well"
 	some := false
 	for i, at := range places {
-		var blocks [][]span
+		var courses [][]span
+		blocks := 0
 		for _, t := range in.Trials {
 			if t.Workload != at.w.Name || t.Level != at.l.Name || t.Environment != line.Environment || t.Status != rundir.OK {
 				continue
 			}
-			spans := spansOf(t.Series[quantity], sampled(&t))
+			var found [][]span
 			if used != nil {
-				spans = in.usedIn(t, used)
+				found, why = in.usedIn(t, used)
+			} else {
+				found, why = coursesOf(&t, quantity, out.lasts(&t))
 			}
-			if len(spans) > 0 {
-				blocks = append(blocks, spans)
+			if len(found) == 0 {
+				continue
 			}
+			courses, blocks = append(courses, found...), blocks+1
 		}
-		for _, p := range windowed(blocks, out.X[i+1]-out.X[i]) {
-			line.Points, some = append(line.Points, SourcePoint{At: i, X: out.X[i] + p.Second, N: len(blocks), Mean: p.Value}), true
+		for _, p := range windowed(courses, out.X[i+1]-out.X[i]) {
+			line.Points, some = append(line.Points, SourcePoint{At: i, X: out.X[i] + p.Second, N: blocks, Mean: p.Value}), true
 		}
 	}
 	if some {
-		out.Lines = append(out.Lines, line)
+		out.Lines, why = append(out.Lines, line), ""
 	}
+	return why
 }
 
-// sampled is how long the samples of a trial took together.
-func sampled(t *rundir.Trial) float64 {
+// lasts is how long what is drawn of a trial took: one of its samples, or all together.
+func (out *SourcePanel) lasts(t *rundir.Trial) float64 {
 	if len(t.Rounds) == 0 {
 		return t.HostSeconds
 	}
+	var each []float64
 	sum := 0.0
 	for _, r := range t.Rounds {
-		sum += r.HostSeconds
+		each, sum = append(each, r.HostSeconds), sum+r.HostSeconds
+	}
+	if out.OneSample {
+		return stats.Median(each)
 	}
 	return sum
+}
+
+// coursesOf are a series of the driver in the samples of a trial, or why there are none.
+func coursesOf(t *rundir.Trial, series string, length float64) (all [][]span, why string) {
+	for _, points := range t.Courses(series) {
+		all = append(all, spansOf(points, length))
+	}
+	switch {
+	case len(all) > 0:
+		return all, ""
+	case len(t.Copies) > 0:
+		return nil, "several copies ran at once, of which no values over time are kept"
+	}
+	return nil, "the run has no " + series + " over time: the driver printed fewer than two values, or the run is of an older tare, which kept none of samples that alternate"
 }
 
 // spansOf are the values of a series until the next.
@@ -99,26 +126,30 @@ func spansOf(points []rundir.Point, end float64) (all []span) {
 }
 
 // usedIn is a quantity between the readings of the samples of a trial, with all its
-// instances together. In between, an environment waits for the others.
-func (in Input) usedIn(t rundir.Trial, q *usage.Quantity) (all []span) {
+// instances together, or why there is none. In between, an environment waits for the others.
+func (in Input) usedIn(t rundir.Trial, q *usage.Quantity) (all [][]span, why string) {
 	if in.Readings == nil {
-		return nil
+		return nil, "the run kept no readings of what its instances used"
 	}
 	series, err := in.Readings(t)
 	if err != nil {
-		return nil // the samples are shown without
+		return nil, err.Error()
 	}
-	for i, one := range series {
+	why = "the run kept no readings of what its instances used"
+	for _, one := range series {
+		why = cmp.Or(one.Missing(q.Name), "no two readings lie at the edges of a sample")
 		spans := within(one.Series, t, q)
-		if i == 0 {
-			all = spans
-			continue
-		}
-		for j := range min(len(all), len(spans)) { // read at about the same time
-			all[j].value += spans[j].value
+		switch {
+		case len(spans) == 0:
+		case all == nil:
+			all = [][]span{spans}
+		default:
+			for j := range min(len(all[0]), len(spans)) { // read at about the same time
+				all[0][j].value += spans[j].value
+			}
 		}
 	}
-	return all
+	return all, why
 }
 
 // within leaves out what is not in a sample: each begins and ends with a reading.
@@ -173,10 +204,10 @@ func sample(s *usage.Series, from int, length float64) (first, last int) {
 	return from, from
 }
 
-// windowed are the medians over blocks of the means in windows of the time.
-func windowed(blocks [][]span, length float64) (points []rundir.Point) {
+// windowed are the medians over blocks, or their samples, of the means in windows of the time.
+func windowed(courses [][]span, length float64) (points []rundir.Point) {
 	most := 0
-	for _, spans := range blocks {
+	for _, spans := range courses {
 		most = max(most, len(spans))
 	}
 	n := min(most, timeWindows)
@@ -184,7 +215,7 @@ func windowed(blocks [][]span, length float64) (points []rundir.Point) {
 	for i := range n {
 		from, to := float64(i)*width, float64(i+1)*width
 		var values []float64
-		for _, spans := range blocks {
+		for _, spans := range courses {
 			sum, time := 0.0, 0.0
 			for _, s := range spans {
 				if common := math.Min(s.to, to) - math.Max(s.from, from); common > 0 {
@@ -195,7 +226,7 @@ func windowed(blocks [][]span, length float64) (points []rundir.Point) {
 				values = append(values, sum/time)
 			}
 		}
-		if 2*len(values) >= len(blocks) { // not the few that took longest alone
+		if 2*len(values) >= len(courses) { // not the few that took longest alone
 			points = append(points, rundir.Point{Second: (from + to) / 2, Value: stats.Median(values)})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/usage"
 	"tare/internal/workload"
+	"tare/internal/workload/parse"
 )
 
 // figures are what one sample gave.
@@ -153,17 +154,25 @@ func (f *figures) addProcessorTime(metrics []workload.Metric, cpu usage.Figure) 
 }
 
 // addSeries takes values over time from what the only copy's driver printed.
-func addSeries(t *rundir.Trial, s lifecycle.CopySample) (warnings []string) {
+func (p *participant) addSeries(s lifecycle.CopySample) {
 	found, err := s.Pack.Series(s.Stdout)
 	if err != nil {
-		return []string{"no values over time: " + err.Error()}
+		p.record.WarnOnce("no values over time: " + err.Error())
+		return
 	}
+	t, series := &p.trial, map[string][]rundir.Point{}
 	for name, points := range found {
-		for _, point := range points {
-			addPoint(t, name, rundir.Point(point))
+		if len(points) > 1 || !p.alternates() { // one value is what the round has anyway
+			series[name] = lists.Map(points, func(one parse.Point) rundir.Point { return rundir.Point(one) })
 		}
 	}
-	return nil
+	switch {
+	case len(series) == 0:
+	case p.alternates():
+		t.Rounds[len(t.Rounds)-1].Series = series
+	default:
+		t.Series = series
+	}
 }
 
 func addPoint(t *rundir.Trial, series string, p rundir.Point) {

@@ -150,10 +150,10 @@ func (p *participant) sample(ctx context.Context, number, position int) error {
 		p.search.Add(found)
 		probe = &found
 	}
-	if !p.alternates() && len(s.Copies) == 1 {
-		p.record.Warn(addSeries(&p.trial, s.Copies[0])...)
-	}
 	p.addRound(number, position, f, took, probe)
+	if len(s.Copies) == 1 {
+		p.addSeries(s.Copies[0])
+	}
 	return nil
 }
 
