@@ -46,9 +46,7 @@ CI systems make of the files of a job.`,
 				return badInput("%w", err)
 			}
 			changes := verdict.Compare(first.Plan, first.Trials, second.Trials)
-			for _, r := range []*rundir.Run{first, second} {
-				verdict.MarkChanges(changes, first.Plan.Baseline, model.Fairness(r).Mark)
-			}
+			verdict.AsReported(changes, first.Plan.Baseline, model.Contrasts(first), model.Contrasts(second))
 			values := verdict.CompareValues(first.Plan, verdict.Measured{Trials: first.Trials, Manifest: first.Manifest}, verdict.Measured{Trials: second.Trials, Manifest: second.Manifest})
 			differing := rundir.Differences(first, second)
 			if asJSON {

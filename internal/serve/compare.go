@@ -47,9 +47,7 @@ func (s *Server) compare(r *http.Request) (view, error) {
 		return view{}, &problem{http.StatusUnprocessableEntity, err.Error()}
 	}
 	changes := verdict.Compare(read[0].Plan, read[0].Trials, read[1].Trials)
-	for _, run := range read {
-		verdict.MarkChanges(changes, read[0].Plan.Baseline, model.Fairness(run).Mark)
-	}
+	verdict.AsReported(changes, read[0].Plan.Baseline, model.Contrasts(read[0]), model.Contrasts(read[1]))
 	v.Changes = lists.Filter(changes, func(c verdict.Moved) bool { return c.Primary })
 	v.Others = lists.Filter(changes, func(c verdict.Moved) bool { return !c.Primary })
 	v.Differences = rundir.Differences(read[0], read[1])

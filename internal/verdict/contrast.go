@@ -194,6 +194,18 @@ func (c Contrast) Ratio() stats.Interval {
 	return stats.Interval{Estimate: math.Exp(c.Estimate), Low: math.Exp(c.Low), High: math.Exp(c.High)}
 }
 
+// RangeOnly reports whether a contrast has only a median and a range.
+func (c *Contrast) RangeOnly() bool { return c.Verdict == None && !c.Unpaired }
+
+// Point is the log ratio to show: the estimate, or the median of the blocks where there is no
+// interval.
+func (c *Contrast) Point() float64 {
+	if c.RangeOnly() {
+		return c.Middle
+	}
+	return c.Estimate
+}
+
 // Bounded reports whether there is an interval to show.
 func (c Contrast) Bounded() bool {
 	return c.IntervalN > 0 && !math.IsInf(c.Low, 0) && !math.IsInf(c.High, 0)

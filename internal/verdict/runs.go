@@ -108,19 +108,27 @@ func rank(primary bool) int {
 	return 1
 }
 
-// MarkChanges adds to each change the confounds that affect its cost in a run, as mark adds
-// them to contrasts. Where they make the comparison of a run meaningless, a change of it is.
-func MarkChanges(changes []Moved, baseline string, mark func([]Contrast) []Contrast) {
-	costs := make([]Contrast, len(changes))
-	for i, c := range changes {
-		costs[i] = Contrast{Workload: c.Workload, Level: c.Level, Metric: c.Metric, Environment: c.Environment, Baseline: baseline, N: c.First}
-	}
-	for i, cost := range mark(costs) {
-		for _, w := range cost.Warnings {
-			changes[i].Confounds = lists.Add(changes[i].Confounds, w.Confounds...)
-		}
-		if cost.Withheld() {
-			changes[i].Verdict, changes[i].Leaning, changes[i].Reason = None, "", cost.Reason
+// AsReported gives each change the costs that the reports of both runs have, and the confounds
+// of either; where those make the comparison of a run meaningless, a change of it is.
+func AsReported(changes []Moved, baseline string, first, second []Contrast) {
+	for i := range changes {
+		c := &changes[i]
+		of := subject.Place{Workload: c.Workload, Level: c.Level}.In(c.Environment).Of(c.Metric)
+		for n, reported := range [][]Contrast{first, second} {
+			at := slices.IndexFunc(reported, func(k Contrast) bool { return k.Baseline == baseline && k.Part == "" && k.Figure() == of })
+			if at < 0 {
+				continue
+			}
+			k := &reported[at]
+			if point := math.Exp(k.Point()); finite(point) != nil {
+				*[]*float64{&c.FirstCost, &c.SecondCost}[n] = point
+			}
+			for _, w := range k.Warnings {
+				c.Confounds = lists.Add(c.Confounds, w.Confounds...)
+			}
+			if k.Withheld() {
+				c.Verdict, c.Leaning, c.Reason = None, "", k.Reason
+			}
 		}
 	}
 }

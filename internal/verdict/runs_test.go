@@ -57,10 +57,24 @@ func TestTwoRunsAreComparedByWhatTheLayerCosts(t *testing.T) {
 }
 
 func TestACostIsWhatTheReportOfItsRunHas(t *testing.T) {
-	plan, trials := comparedPlan("lower"), costing(9, 100, 1.7, .2)
-	c, moved := Contrasts(plan, trials, rundir.Manifest{})[0], Compare(plan, trials, trials)[0]
-	if got, want := ChangeOf(moved.FirstCost), Change(c.Estimate); got != want {
-		t.Errorf("the cost is %s in the comparison and %s in the report", got, want)
+	plan := comparedPlan("lower")
+	for name, c := range map[string]struct {
+		blocks   int
+		withheld bool
+	}{"an interval": {9, false}, "too few blocks": {3, false}, "a comparison without a verdict": {6, true}} {
+		trials := costing(c.blocks, 100, 1.7, .2)
+		reported, changes := Contrasts(plan, trials, rundir.Manifest{}), Compare(plan, trials, trials)
+		if c.withheld {
+			reported[0].Withhold([]string{"direct I/O"})
+		}
+		AsReported(changes, "native", reported, reported)
+		shown := reported[0].Estimate
+		if reported[0].IntervalN == 0 {
+			shown = reported[0].Middle // beside the range
+		}
+		if got, want := ChangeOf(changes[0].FirstCost), Change(shown); got != want || ChangeOf(changes[0].SecondCost) != want {
+			t.Errorf("%s: the cost is %s in the comparison and %s in the report", name, got, want)
+		}
 	}
 }
 
@@ -152,21 +166,15 @@ func TestValuesOfTwoRunsMoveWithTheMachine(t *testing.T) {
 
 // What makes the comparison of one run meaningless makes a change of it so.
 func TestAConfoundOfEitherRunMarksTheChange(t *testing.T) {
-	changes := Compare(comparedPlan("higher"), costing(12, 100, 1, .005), costing(12, 100, .9, .005))
-	mark := func(meaningless bool) func([]Contrast) []Contrast {
-		return func(all []Contrast) []Contrast {
-			all[0].warn(Warning{Code: Confound, Confounds: []string{"log path"}})
-			if meaningless {
-				all[0].Withhold([]string{"log path"})
-			}
-			return all
-		}
-	}
-	MarkChanges(changes, "native", mark(false))
+	plan, first, second := comparedPlan("higher"), costing(12, 100, 1, .005), costing(12, 100, .9, .005)
+	before, after, changes := Contrasts(plan, first, rundir.Manifest{}), Contrasts(plan, second, rundir.Manifest{}), Compare(plan, first, second)
+	after[0].warn(Warning{Code: Confound, Confounds: []string{"log path"}})
+	AsReported(changes, "native", before, after)
 	if c := changes[0]; len(c.Confounds) != 1 || c.Verdict != Slower {
 		t.Errorf("%+v", c)
 	}
-	MarkChanges(changes, "native", mark(true))
+	after[0].Withhold([]string{"log path"})
+	AsReported(changes, "native", before, after)
 	if c := changes[0]; len(c.Confounds) != 1 || c.Verdict != None || c.Reason.Code != Incomparable || !c.Shift.Bounded() {
 		t.Errorf("%+v", c)
 	}

@@ -227,7 +227,7 @@ func (p *picture) changes(v *model.Report, curves []curve, at func(int) float64,
 	for _, c := range curves {
 		for _, one := range c.contrasts {
 			if one != nil {
-				values = append(values, model.PointEstimate(one), one.Low, one.High)
+				values = append(values, one.Point(), one.Low, one.High)
 			}
 		}
 	}
@@ -250,7 +250,7 @@ func (p *picture) changes(v *model.Report, curves []curve, at func(int) float64,
 				continue
 			}
 			x := at(i) + aside(j, len(curves))
-			if !model.RangeOnly(one) {
+			if !one.RangeOnly() {
 				p.line(c.colour, .9, nil, point{x, a.at(one.Low)}, point{x, a.at(one.High)})
 				for _, end := range []float64{one.Low, one.High} {
 					if !math.IsInf(end, 0) {
@@ -258,7 +258,7 @@ func (p *picture) changes(v *model.Report, curves []curve, at func(int) float64,
 					}
 				}
 			}
-			points = append(points, point{x, a.at(model.PointEstimate(one))})
+			points = append(points, point{x, a.at(one.Point())})
 		}
 		p.join(c.identity, points)
 	}

@@ -96,7 +96,7 @@ func matrixOf(v *model.Report, name string, rows []matrixRow, environments []mod
 	var what []string
 	for of, is := range map[string]bool{"median of the blocks": true, "estimate": false} {
 		if some(rows, environments, func(c *verdict.Contrast) bool {
-			return c != nil && c.Verdict == verdict.None && model.RangeOnly(c) == is
+			return c != nil && c.Verdict == verdict.None && c.RangeOnly() == is
 		}) {
 			what = append(what, of)
 		}

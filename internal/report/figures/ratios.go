@@ -149,7 +149,7 @@ func (p *picture) swarm(a changes, r ratioRow, y float64) {
 
 // interval draws an estimate with its interval; without one nothing.
 func (p *picture) interval(a changes, c *verdict.Contrast, of identity, y float64) {
-	if c.N == 0 || model.RangeOnly(c) {
+	if c.N == 0 || c.RangeOnly() {
 		return
 	}
 	p.line(ink, 1, nil, point{a.at(c.Low), y}, point{a.at(c.High), y})

@@ -24,7 +24,7 @@ func newBars(v *model.Report) bars {
 			continue
 		}
 		low, high := ends(&c)
-		for _, d := range []float64{model.PointEstimate(&c), low, high} {
+		for _, d := range []float64{c.Point(), low, high} {
 			if !math.IsInf(d, 0) && !math.IsNaN(d) {
 				b.reach = math.Max(b.reach, math.Abs(d))
 			}
@@ -48,12 +48,12 @@ func (b bars) draw(c *verdict.Contrast) template.HTML {
 	}
 	// Hidden from screen readers: the numbers are in the text.
 	return template.HTML(fmt.Sprintf(`<svg class="bar" aria-hidden="true"><rect class="band" x="%s" width="%s" y="0" height="12"/><line class="zero" x1="50%%" x2="50%%" y1="0" y2="12"/>%s<circle class="%s" cx="%s" cy="6" r="3.5"/></svg>`,
-		b.at(-b.margin), b.width(), whisker, verdict, b.at(model.PointEstimate(c))))
+		b.at(-b.margin), b.width(), whisker, verdict, b.at(c.Point())))
 }
 
 // ends are those of the interval, or of the range where there is none.
 func ends(c *verdict.Contrast) (low, high float64) {
-	if model.RangeOnly(c) {
+	if c.RangeOnly() {
 		return c.Least, c.Most
 	}
 	return c.Low, c.High

@@ -145,13 +145,13 @@ func (d *chartData) addContrast(c *verdict.Contrast, index chartIndex) {
 		return
 	}
 	low, high := c.Low, c.High
-	if model.RangeOnly(c) {
+	if c.RangeOnly() {
 		low, high = c.Least, c.Most
 	}
 	for m, name := range index.metrics[at[0]] {
 		if name == c.Metric {
 			d.Contrasts = append(d.Contrasts, chartContrast{at[0], at[1], m, index.environments[c.Environment],
-				number(model.PointEstimate(c)), number(low), number(high), model.VerdictWord(c), c.N})
+				number(c.Point()), number(low), number(high), model.VerdictWord(c), c.N})
 		}
 	}
 }

@@ -191,7 +191,7 @@ func (in Input) measured(m published.Counterpart, r published.Ratio, environment
 	row.Workload, row.Level, row.Label, row.Unit, row.Levels = found[0].Workload, found[0].Level, found[0].Label, found[0].Unit, len(found)
 	if len(found) == 1 {
 		c := found[0]
-		if row.Measured = PointEstimate(c); c.IntervalN > 0 {
+		if row.Measured = c.Point(); c.IntervalN > 0 {
 			row.Measured, row.Low, row.High = c.Estimate, c.Low, c.High
 			row.Bounded = c.Bounded()
 		}

@@ -24,28 +24,16 @@ func VerdictWord(c *verdict.Contrast) string {
 	return string(c.Verdict)
 }
 
-// RangeOnly reports whether a contrast has only a median and a range.
-func RangeOnly(c *verdict.Contrast) bool { return c.Verdict == verdict.None && !c.Unpaired }
-
-// PointEstimate is the log ratio to show: the estimate, or the median of the blocks
-// where there are too few for an estimate with an interval.
-func PointEstimate(c *verdict.Contrast) float64 {
-	if RangeOnly(c) {
-		return c.Middle
-	}
-	return c.Estimate
-}
-
 // EstimateText formats the point estimate.
-func EstimateText(c *verdict.Contrast) string { return verdict.Change(PointEstimate(c)) }
+func EstimateText(c *verdict.Contrast) string { return verdict.Change(c.Point()) }
 
 // IntervalText formats the interval, or the range, named so, if there are too few
 // blocks for an interval.
 func IntervalText(c *verdict.Contrast) string {
-	if RangeOnly(c) && c.N == 0 {
+	if c.RangeOnly() && c.N == 0 {
 		return Missing
 	}
-	if RangeOnly(c) {
+	if c.RangeOnly() {
 		return "range " + verdict.EndsText(c.Middle, c.Least, c.Most)
 	}
 	return verdict.EndsText(c.Estimate, c.Low, c.High)

@@ -154,7 +154,7 @@ func (d *decision) across(of []placed, surest Grade, worded bool) string {
 		return one(of[0])
 	}
 	size := func(a, b placed) int {
-		return cmp.Compare(math.Abs(PointEstimate(a.Contrast)), math.Abs(PointEstimate(b.Contrast)))
+		return cmp.Compare(math.Abs(a.Contrast.Point()), math.Abs(b.Contrast.Point()))
 	}
 	least, most := slices.MinFunc(of, size), slices.MaxFunc(of, size)
 	return fmt.Sprintf("from %s at %s to %s at %s", one(least), least.Row.Level.Name, one(most), most.Row.Level.Name)

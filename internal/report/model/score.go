@@ -37,7 +37,7 @@ func rated(c *verdict.Contrast) score.Figure {
 			f.Missing = "the trials have none"
 		}
 	case c.IntervalN == 0:
-		f.Ratio = math.Exp(PointEstimate(c))
+		f.Ratio = math.Exp(c.Point())
 	default:
 		r := c.Ratio()
 		f.Ratio, f.Low, f.High = r.Estimate, r.Low, r.High

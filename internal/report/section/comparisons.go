@@ -320,7 +320,7 @@ func comparisons(v *model.Report, l model.Level, m model.Metric, o Options) (row
 		default:
 			add(c.Environment.Shown, median(c.Median), model.EstimateText(k), shorter("range ", model.IntervalText(k), ""), judged(k), shorter("", model.BlockCount(k), " of "))
 			if !k.Withheld() {
-				rows[len(rows)-1].Bar = bar(model.PointEstimate(k))
+				rows[len(rows)-1].Bar = bar(k.Point())
 			}
 			if remark := model.Remark(k); remark != "" {
 				add("", remark)
@@ -349,7 +349,7 @@ func lengths(m model.Metric) func(change float64) *Bar {
 	most, some := 0.0, false
 	for _, c := range m.Ran() {
 		if k := c.Contrast; k != nil && !k.Withheld() && !k.NoRatio() && k.N > 0 {
-			most, some = math.Max(most, model.PointEstimate(k)), true
+			most, some = math.Max(most, k.Point()), true
 		}
 	}
 	return func(change float64) *Bar {

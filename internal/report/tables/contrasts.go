@@ -58,7 +58,7 @@ func among(of func(c *verdict.Contrast) any) func(contrast) any {
 // bounded gives a cell only where there is an estimate with an interval.
 func bounded(of func(c *verdict.Contrast) float64) func(contrast) any {
 	return among(func(c *verdict.Contrast) any {
-		if c.N == 0 || model.RangeOnly(c) {
+		if c.N == 0 || c.RangeOnly() {
 			return nil
 		}
 		return ratio(of(c))
@@ -212,7 +212,7 @@ func (b *base) parts() Table {
 		{Column{Name: "orders", Type: Integer, About: "orders of the parts that the estimate is the mean of"}, func(p part) any { return int64(p.of.Orders) }},
 		{Column{Name: "verdict", Type: Text, About: "the verdict; missing where there is none", Values: verdicts}, func(p part) any { return decision(&p.Contrast) }},
 		{Column{Name: "reason", Type: Text, About: "why there is no verdict"}, func(p part) any { return text(p.Contrast.Reason.String()) }},
-		figure("ratio", "the estimate, with the part over without it", end(func(c *verdict.Contrast) float64 { return model.PointEstimate(c) })),
+		figure("ratio", "the estimate, with the part over without it", end(func(c *verdict.Contrast) float64 { return c.Point() })),
 		figure("ratio_low", "lower end of its interval; those of the parts hold together", end(func(c *verdict.Contrast) float64 { return c.Low })),
 		figure("ratio_high", "upper end of its interval", end(func(c *verdict.Contrast) float64 { return c.High })),
 		figure("before", "product of the ratios of the parts before: where the part begins in a waterfall", func(p part) any { return ratio(p.Before) }),

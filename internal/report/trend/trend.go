@@ -50,7 +50,7 @@ func values(v *model.Report) (all []value) {
 		}
 	}
 	for _, c := range v.Contrasts {
-		if !c.Unpaired && !model.RangeOnly(&c) {
+		if !c.Unpaired && !c.RangeOnly() {
 			add(c, c.Environment+"/"+c.Baseline, "")
 		}
 	}

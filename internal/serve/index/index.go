@@ -199,7 +199,7 @@ func read(root, directory, stamp string) entry {
 		if c.N == 0 || c.Part != "" || c.BaseLevel != "" || math.IsNaN(c.Estimate) || math.IsInf(c.Estimate, 0) {
 			continue
 		}
-		one := contrast{Series: SeriesOf(r.Plan.Name, c), Primary: c.Primary, Value: Value{Unit: c.Unit, Better: c.Better, N: c.N, Estimate: model.PointEstimate(&c), Verdict: c.Verdict, Mark: model.ConfoundMark(&c)}}
+		one := contrast{Series: SeriesOf(r.Plan.Name, c), Primary: c.Primary, Value: Value{Unit: c.Unit, Better: c.Better, N: c.N, Estimate: c.Point(), Verdict: c.Verdict, Mark: model.ConfoundMark(&c)}}
 		if c.Bounded() {
 			one.Low, one.High = &c.Low, &c.High
 		}
