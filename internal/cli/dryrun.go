@@ -107,12 +107,11 @@ func serviceWords(work study.Workload, s study.Service) string {
 
 func printExpected(w io.Writer, d *run.DryRun) {
 	fmt.Fprintf(w, "\n%s\n", strings.Join(term.Wrap("expected: "+d.Words, 78), "\n  "))
-	includes := "including the start of its instance"
+	guessed := d.Guessed
 	if slices.ContainsFunc(d.Plan.Workloads, func(w study.Workload) bool { return w.Application != nil }) {
-		includes = "without the start of an application's services, whose time is not known and comes on top"
+		guessed += "; the start of an application's services comes on top, and is not known"
 	}
-	assumed := fmt.Sprintf("(assuming %v per trial, %s; a run measures this and shows the time left)", run.AssumedTrial, includes)
-	fmt.Fprintln(w, strings.Join(term.Wrap(assumed, 80), "\n"))
+	fmt.Fprintln(w, strings.Join(term.Wrap("("+guessed+")", 80), "\n"))
 }
 
 // planLine prints a property of a plan, wrapped after its name.
@@ -152,12 +151,12 @@ func newDryRun(plan *study.Plan) (*run.DryRun, error) {
 	return d, err
 }
 
-// warnOfShortBudget prints a note where the budget of a run ends before any
-// interval.
-func warnOfShortBudget(app *App, plan *study.Plan, show displayFlags) error {
+// warnOfLongRun prints a note where a run is likely to take long, or where its budget ends
+// before any interval.
+func warnOfLongRun(app *App, plan *study.Plan, show displayFlags) error {
 	d, err := newDryRun(plan)
-	if err == nil && d.ShortBudget != "" && !show.quiet && !show.json {
-		app.say("note: %s", d.ShortBudget)
+	if err == nil && d.Long != "" && !show.quiet && !show.json {
+		app.say("note: %s", d.Long)
 	}
 	return err
 }

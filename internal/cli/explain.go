@@ -192,7 +192,7 @@ func (e *explainFlags) execute(ctx context.Context, app *App, plan *study.Plan) 
 	if !e.show.quiet && !e.show.json {
 		app.say("%s", attribution.Size(plan))
 	}
-	if err := warnOfShortBudget(app, plan, e.show); err != nil {
+	if err := warnOfLongRun(app, plan, e.show); err != nil {
 		return err
 	}
 	o := app.runOptions(plan)

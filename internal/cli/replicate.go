@@ -126,19 +126,11 @@ func fitting(app *App, name string, within time.Duration) (chosen *study.Plan, e
 	}
 	switch {
 	case took > within:
-		app.say("%s takes at least %s at every scale, and has %s: expect few intervals, or give it more --time", name, about(took), about(within))
+		app.say("%s takes at least %s at every scale, and has %s: expect few intervals, or give it more --time", name, run.About(took), run.About(within))
 	case chosen.Scale != "":
-		app.say("%s runs at scale %s: as it was written it takes at least %s, and it has %s", name, chosen.Scale, about(asWritten), about(within))
+		app.say("%s runs at scale %s: as it was written it takes at least %s, and it has %s", name, chosen.Scale, run.About(asWritten), run.About(within))
 	}
 	return chosen, nil
-}
-
-// about is a duration as far as an estimate tells it.
-func about(d time.Duration) time.Duration {
-	if d > time.Hour {
-		return d.Round(time.Hour)
-	}
-	return d.Round(time.Second)
 }
 
 // judge prints the claims, and writes the page.

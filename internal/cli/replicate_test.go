@@ -25,9 +25,9 @@ func TestAStudyIsReplicatedAtTheLargestScaleThatFitsTheTime(t *testing.T) {
 	}
 	for within, want := range map[time.Duration]struct{ scale, said string }{
 		4 * time.Hour:    {"", ""},
-		time.Hour:        {"middle", "runs at scale middle: as it was written it takes at least 3h0m0s, and it has 1h0m0s"},
-		10 * time.Minute: {"small", "runs at scale small: as it was written it takes at least 3h0m0s"},
-		time.Minute:      {"small", "takes at least 1m36s at every scale, and has 1m0s: expect few intervals, or give it more --time"},
+		time.Hour:        {"middle", "runs at scale middle: as it was written it takes at least 2h40m0s, and it has 1h0m0s"},
+		10 * time.Minute: {"small", "runs at scale small: as it was written it takes at least 2h40m0s"},
+		time.Minute:      {"small", "takes at least 1m25s at every scale, and has 1m0s: expect few intervals, or give it more --time"},
 	} {
 		var said strings.Builder
 		plan, err := fitting(&App{Stderr: &said}, path, within)

@@ -120,7 +120,7 @@ func (r *runFlags) run(command *cobra.Command, app *App, args []string) (err err
 			return printDryRun(app, o.Plan, r.show.json, printPlan)
 		}
 		if o.Plan != nil {
-			if err := warnOfShortBudget(app, o.Plan, r.show); err != nil {
+			if err := warnOfLongRun(app, o.Plan, r.show); err != nil {
 				return err
 			}
 		}

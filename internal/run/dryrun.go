@@ -7,13 +7,10 @@ import (
 	"time"
 
 	"tare/internal/base/lists"
+	"tare/internal/base/quantity"
 	"tare/internal/run/schedule"
 	"tare/internal/study"
 )
-
-// AssumedTrial is the duration of a trial that a dry run assumes, since nothing
-// was measured: one second of load and one of set-up.
-const AssumedTrial = 2 * time.Second
 
 // DryRun is what a run of a plan would do.
 type DryRun struct {
@@ -22,21 +19,22 @@ type DryRun struct {
 	Expected   Expected        `json:"expected"`
 	Remarks    []string        `json:"remarks,omitempty"`
 
-	Words string `json:"-"` // Expected, in words
+	Words   string `json:"-"` // Expected, in words
+	Guessed string `json:"-"` // what its durations are made of
 	// Fitting is what the machine's memory makes of the plan.
 	Fitting []string `json:"-"`
-	// ShortBudget is the remark that the budget ends before any interval; "" where
-	// it does not.
-	ShortBudget string `json:"-"`
+	// Long is the remark that the run is likely to take long, or that its budget is likely
+	// to end before any interval; "" for neither.
+	Long string `json:"-"`
 }
 
 // Expected is the least and the most that a run does, depending on when the
-// verdicts are in, if each trial takes AssumedTrial.
+// verdicts are in. What trials take is a guess, since nothing was measured.
 type Expected struct {
-	Blocks       Span  `json:"blocks"`
-	Trials       Span  `json:"trials"`
-	Duration     Span  `json:"duration_ns"`
-	AssumedTrial int64 `json:"trial_ns"`
+	Blocks   Span  `json:"blocks"`
+	Trials   Span  `json:"trials"`
+	Duration Span  `json:"duration_ns"`
+	Trial    int64 `json:"trial_ns"` // the mean
 }
 
 // Span is a range; without Most it has no maximum.
@@ -53,46 +51,35 @@ func NewDryRun(plan *study.Plan) (*DryRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := s.Expected(func(schedule.Slot) time.Duration { return AssumedTrial })
-	d := &DryRun{Plan: plan, FirstBlock: e.FirstBlock, Remarks: slices.Clone(plan.Remarks), Words: e.Words(), ShortBudget: shortBudget(e), Fitting: plan.Fitting(names)}
+	x := expect(plan)
+	e := s.Expected(x.trial)
+	d := &DryRun{Plan: plan, FirstBlock: e.FirstBlock, Remarks: slices.Clone(plan.Remarks), Words: e.Words(), Guessed: x.words(), Long: long(e), Fitting: plan.Fitting(names)}
 	if err := TooWide(plan, runtime.NumCPU()); err != nil {
 		d.Remarks = append(d.Remarks, err.Error())
 	}
 	d.Remarks = append(d.Remarks, plan.LateDrivers()...)
 	d.Remarks = append(d.Remarks, d.Fitting...)
 	d.Remarks = append(d.Remarks, foreign(plan, names)...)
-	if d.ShortBudget != "" {
-		d.Remarks = append(d.Remarks, d.ShortBudget)
+	if d.Long != "" {
+		d.Remarks = append(d.Remarks, d.Long)
 	}
 	d.Expected = Expected{
 		Blocks:   span(int64(e.MinBlocks), int64(e.MaxBlocks)),
 		Trials:   span(int64(e.MinTrials), int64(e.MaxTrials)),
-		Duration: span(int64(e.Min), int64(e.Max)), AssumedTrial: int64(AssumedTrial),
+		Duration: span(int64(e.Min), int64(e.Max)), Trial: int64(e.Min) / int64(max(1, e.MinTrials)),
 	}
 	return d, nil
 }
 
-// LeastTime is the least that the blocks of a plan take until contrasts have intervals:
-// what samples are set to take and the rests, with a second of set-up for each trial. Work
-// that is set by its amount, such as a file to read, counts as no time.
+// LeastTime is the least that the blocks of a plan are likely to take until contrasts have
+// intervals.
 func LeastTime(plan *study.Plan) (time.Duration, error) {
 	fit(plan)
 	s, err := schedule.New(plan, lists.Map(plan.Environments, func(e study.Environment) string { return e.Name }))
 	if err != nil {
 		return 0, err
 	}
-	return s.Expected(func(slot schedule.Slot) time.Duration {
-		w := plan.Workload(slot.Workload)
-		level, _ := w.Level(slot.Level)
-		took := time.Second + w.LoadTime(level, plan.Environment(slot.Environment), slot.Rounds > 0)
-		if slot.Within == 0 { // else there may be one round
-			took += time.Duration(max(0, slot.Rounds-1)) * (took - time.Second)
-		}
-		if slot.Rounds == 0 || slot.Environment == plan.Baseline {
-			took += w.Pause
-		}
-		return took
-	}).Interval, nil
+	return s.Expected(expect(plan).trial).Interval, nil
 }
 
 func span(least, most int64) Span {
@@ -102,12 +89,28 @@ func span(least, most int64) Span {
 	return Span{least, &most}
 }
 
-// shortBudget tolerates a factor of two, since trials may be shorter than
-// assumed.
-func shortBudget(e schedule.Expectation) string {
-	if e.Budget == 0 || e.Interval <= 2*e.Budget {
+// longRun is from when on a run without a budget is said to be long.
+const longRun = 15 * time.Minute
+
+// long tolerates half as much again, since trials may be shorter than guessed.
+func long(e schedule.Expectation) string {
+	switch {
+	case e.Budget == 0 && e.Min > longRun:
+		return fmt.Sprintf("this is likely to take about %s or more: --budget ends it earlier", About(e.Min))
+	case e.Budget == 0 || 2*e.Interval <= 3*e.Budget:
 		return ""
 	}
-	return fmt.Sprintf("an interval needs %d blocks, and the budget of %s is likely to end before: at %s per trial they take %s",
-		e.IntervalBlocks, e.Budget, AssumedTrial, e.Interval)
+	return fmt.Sprintf("an interval needs %s, and the budget of %s is likely to end before: they take about %s",
+		quantity.Counted(e.IntervalBlocks, "block", "blocks"), e.Budget, About(e.Interval))
+}
+
+// About is a duration as far as a guess tells it.
+func About(d time.Duration) time.Duration {
+	switch {
+	case d > 10*time.Hour:
+		return d.Round(time.Hour)
+	case d > 10*time.Minute:
+		return d.Round(time.Minute)
+	}
+	return d.Round(time.Second)
 }

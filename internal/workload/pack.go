@@ -54,6 +54,9 @@ type Pack struct {
 	// EmptyCache drops the host's page cache before each start of an instance, so
 	// that first reads go to the disk.
 	EmptyCache bool `yaml:"empty_cache" json:"empty_cache,omitempty"`
+	// SetupTime is about how long data and servers take to be ready in a container, for
+	// estimates before anything was measured; 0 is not said.
+	SetupTime time.Duration `yaml:"setup_time" json:"setup_time,omitempty"`
 	// Parser parses the driver's standard output. It may be missing if tare measures
 	// all metrics itself (see Measured).
 	Parser  Parser   `yaml:"parser" json:"parser"`

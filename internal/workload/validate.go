@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"tare/internal/base/strictyaml"
 	"tare/internal/workload/parse"
@@ -96,6 +97,9 @@ var (
 	restFields  = []string{IdleMemory, HostMemory, IdleCPU}
 )
 
+// longestSetup is the most that data and servers may be said to take.
+const longestSetup = 24 * time.Hour
+
 // validate reports the errors of a pack, except those of its values' types.
 func validate(p *Pack, root strictyaml.Node) {
 	if !packName.MatchString(p.Name) {
@@ -103,6 +107,9 @@ func validate(p *Pack, root strictyaml.Node) {
 	}
 	oneOf(root, "stresses", p.Stresses, stresses, true)
 	oneOf(root, "fresh", p.Fresh, freshes, false)
+	if p.SetupTime < 0 || p.SetupTime > longestSetup {
+		root.At("setup_time").Problemf("setup_time: needs a length up to %v, such as 16s", longestSetup)
+	}
 	validateParameters(p, root)
 	validateRoles(p, root)
 	validateSteps(p, root)
