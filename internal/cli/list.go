@@ -72,12 +72,9 @@ func listings(app *App) map[string]func() (listing, error) {
 			return pack.Title + "; stresses " + pack.Stresses, nil
 		}),
 		"studies": described("studies", study.Names(), func(name string) (string, error) {
-			plan, err := resolve(name, study.Overrides{})
-			if err != nil {
-				return "", err
-			}
+			title, err := study.Title(name)
 			// A heading in a report begins with the name, which is the first column here.
-			return strings.TrimPrefix(plan.Study, name+": "), nil
+			return strings.TrimPrefix(title, name+": "), err
 		}),
 		"profiles": described("profiles", score.Names(), func(name string) (string, error) {
 			p, err := score.Builtin(name)

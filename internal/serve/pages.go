@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -41,35 +42,37 @@ var (
 	templates embed.FS
 )
 
-var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
-	"time":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
-	"change": func(c verdict.Contrast) string { return minus(model.EstimateText(&c)) },
-	"ends": func(c verdict.Contrast) string {
-		if c.NoRatio() {
-			return model.NoRatioReason(&c)
-		}
-		return minus(model.IntervalText(&c))
-	},
-	"word":   func(c verdict.Contrast) string { return model.VerdictWord(&c) },
-	"mark":   func(c verdict.Contrast) string { return model.ConfoundMark(&c) },
-	"counts": func(c verdict.Contrast) string { return model.BlockCount(&c) },
-	"value": func(c verdict.Contrast, side verdict.Side) string {
-		if side.N == 0 {
-			return model.Missing
-		}
-		return minus(model.Figure(side.Median, c.Unit))
-	},
-	"place":   model.LevelTitle,
-	"percent": percent,
-	"between": between,
-	"ratio":   func(r float64) string { return minus(verdict.ChangeOf(r)) },
-	"sentence": func(text string) string {
-		first, size := utf8.DecodeRuneInString(text)
-		return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
-	},
-	// Query escapes all that an address gives a meaning to.
-	"query": func(s index.Series) template.URL { return template.URL(s.Query()) }, //nolint:gosec // see above
-}).ParseFS(templates, "templates/*.tmpl"))
+var pageTemplates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"time":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
+		"change": func(c verdict.Contrast) string { return minus(model.EstimateText(&c)) },
+		"ends": func(c verdict.Contrast) string {
+			if c.NoRatio() {
+				return model.NoRatioReason(&c)
+			}
+			return minus(model.IntervalText(&c))
+		},
+		"word":   func(c verdict.Contrast) string { return model.VerdictWord(&c) },
+		"mark":   func(c verdict.Contrast) string { return model.ConfoundMark(&c) },
+		"counts": func(c verdict.Contrast) string { return model.BlockCount(&c) },
+		"value": func(c verdict.Contrast, side verdict.Side) string {
+			if side.N == 0 {
+				return model.Missing
+			}
+			return minus(model.Figure(side.Median, c.Unit))
+		},
+		"place":   model.LevelTitle,
+		"percent": percent,
+		"between": between,
+		"ratio":   func(r float64) string { return minus(verdict.ChangeOf(r)) },
+		"sentence": func(text string) string {
+			first, size := utf8.DecodeRuneInString(text)
+			return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
+		},
+		// Query escapes all that an address gives a meaning to.
+		"query": func(s index.Series) template.URL { return template.URL(s.Query()) }, //nolint:gosec // see above
+	}).ParseFS(templates, "templates/*.tmpl"))
+})
 
 // percent is a log ratio as a change.
 func percent(d float64) string { return minus(verdict.Change(d)) }
@@ -170,7 +173,7 @@ func (s *Server) write(w http.ResponseWriter, status int, v view) error {
 
 func render(name string, data any) (string, error) {
 	var out bytes.Buffer
-	if err := pageTemplates.ExecuteTemplate(&out, name, data); err != nil {
+	if err := pageTemplates().ExecuteTemplate(&out, name, data); err != nil {
 		return "", err
 	}
 	return visible.Text(out.String()), nil

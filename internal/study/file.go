@@ -99,6 +99,20 @@ func (s *section) DecodeNode(n strictyaml.Node) { s.Node = n }
 // Names lists the built-in studies.
 func Names() []string { return strictyaml.Names(studies.Files, ".") }
 
+// Title of a study, without the rest of its plan.
+func Title(name string) (string, error) {
+	file, err := Load(name)
+	if err != nil {
+		return "", err
+	}
+	root, err := strictyaml.Parse(file.Origin, file.Source, new(strictyaml.Problems))
+	if err != nil {
+		return "", err
+	}
+	title, _ := root.At("study").Scalar()
+	return title, nil
+}
+
 // Load finds a study: a built-in name, or else a path. A path with a slash or
 // with .yaml at its end is never taken for a name.
 func Load(pathOrName string) (*File, error) {

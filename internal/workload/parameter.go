@@ -104,6 +104,9 @@ var reference = regexp.MustCompile(`\$?\$\{([^{}]*)\}`)
 // substitute replaces ${name} with a parameter's value, and $${name} with ${name}
 // for the shell.
 func substitute(text string, values map[string]string) (string, error) {
+	if !strings.Contains(text, "$") {
+		return text, nil
+	}
 	var unknown []string
 	out := reference.ReplaceAllStringFunc(text, func(found string) string {
 		if strings.HasPrefix(found, "$$") {

@@ -8,6 +8,7 @@
 package strictyaml
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"fmt"
@@ -203,6 +204,9 @@ const Todo = "TODO"
 // one problem each, with what the comment of the line says. It is found before the values
 // are decoded, which would say of each what it is not.
 func Unfinished(file string, data []byte) error {
+	if !bytes.Contains(data, []byte(Todo)) {
+		return nil
+	}
 	var problems Problems
 	tokens := lexer.Tokenize(string(data))
 	for n, t := range tokens {

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"io"
+	"sync"
 
 	"tare/internal/base/visible"
 	"tare/internal/report/model"
@@ -28,30 +29,32 @@ var (
 	templates embed.FS
 )
 
-var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"figure":      model.Figure,
-	"typeset":     typeset,
-	"under":       under,
-	"headed":      headed,
-	"cells":       cells,
-	"change":      func(c *verdict.Contrast) string { return typeset(model.EstimateText(c)) },
-	"ends":        func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
-	"tails":       func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },
-	"wording":     func(c *verdict.Contrast) string { return typeset(verdict.Wording(*c)) },
-	"word":        model.VerdictWord,
-	"remark":      model.Remark,
-	"counts":      model.BlockCount,
-	"place":       model.LevelTitle,
-	"mark":        model.ConfoundMark,
-	"plotted":     plotted,
-	"blockAnchor": model.LevelAnchor,
-	"usages":      section.Usages,
-	"processes":   section.Processes,
-	"machine":     section.Machine,
-	"percentiles": section.Percentiles,
-	"alone":       func(p section.Part) partOf { return partOf{Part: p} },
-	"short":       func(sum string) string { return sum[:min(12, len(sum))] },
-}).ParseFS(templates, "templates/*.tmpl"))
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
+		"figure":      model.Figure,
+		"typeset":     typeset,
+		"under":       under,
+		"headed":      headed,
+		"cells":       cells,
+		"change":      func(c *verdict.Contrast) string { return typeset(model.EstimateText(c)) },
+		"ends":        func(c *verdict.Contrast) string { return typeset(model.IntervalText(c)) },
+		"tails":       func(c *verdict.Contrast) string { return typeset(model.Tails(c)) },
+		"wording":     func(c *verdict.Contrast) string { return typeset(verdict.Wording(*c)) },
+		"word":        model.VerdictWord,
+		"remark":      model.Remark,
+		"counts":      model.BlockCount,
+		"place":       model.LevelTitle,
+		"mark":        model.ConfoundMark,
+		"plotted":     plotted,
+		"blockAnchor": model.LevelAnchor,
+		"usages":      section.Usages,
+		"processes":   section.Processes,
+		"machine":     section.Machine,
+		"percentiles": section.Percentiles,
+		"alone":       func(p section.Part) partOf { return partOf{Part: p} },
+		"short":       func(sum string) string { return sum[:min(12, len(sum))] },
+	}).ParseFS(templates, "templates/*.tmpl"))
+})
 
 // Policy is the content security policy of a page: the only script that may run is the one
 // that tare brings, and the only picture is the empty icon that keeps browsers from asking
@@ -88,7 +91,7 @@ func WriteWithin(w io.Writer, in model.Input, back string) error {
 		index:    newTrialIndex(v.Trials),
 	}
 	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, p); err != nil {
+	if err := pageTemplate().Execute(&out, p); err != nil {
 		return err
 	}
 	for line := range bytes.Lines(out.Bytes()) { // a page can be larger than all else of a report
@@ -103,7 +106,7 @@ func WriteWithin(w io.Writer, in model.Input, back string) error {
 func WriteScore(w io.Writer, in model.Input, _ model.Options) error {
 	v := model.New(in)
 	var out bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&out, "score page", &page{Report: v, Style: template.CSS(style), Sections: sectionsOf(v, section.Score)}); err != nil {
+	if err := pageTemplate().ExecuteTemplate(&out, "score page", &page{Report: v, Style: template.CSS(style), Sections: sectionsOf(v, section.Score)}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, visible.Text(out.String()))

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 	"time"
 
@@ -26,15 +27,17 @@ type Statement struct {
 //go:embed methods.tmpl
 var sentences string
 
-var methods = template.Must(template.New("methods").Funcs(template.FuncMap{
-	"counted": quantity.Counted, "enumerate": enumerate, "limits": Limits, "freshness": freshness,
-	"shown":   func(all []Environment) []string { return lists.Map(all, func(e Environment) string { return e.Shown }) },
-	"figure":  func(unit string, v quantity.Bytes) string { return Figure(float64(v), unit) },
-	"minutes": func(d time.Duration) string { return strings.Replace(d.String(), "m0s", "m", 1) },
-	"versions": func(of map[string]string) []string {
-		return lists.Filter(strings.Split(Versions(of), ", "), func(s string) bool { return s != "" })
-	},
-}).Parse(sentences))
+var methods = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("methods").Funcs(template.FuncMap{
+		"counted": quantity.Counted, "enumerate": enumerate, "limits": Limits, "freshness": freshness,
+		"shown":   func(all []Environment) []string { return lists.Map(all, func(e Environment) string { return e.Shown }) },
+		"figure":  func(unit string, v quantity.Bytes) string { return Figure(float64(v), unit) },
+		"minutes": func(d time.Duration) string { return strings.Replace(d.String(), "m0s", "m", 1) },
+		"versions": func(of map[string]string) []string {
+			return lists.Filter(strings.Split(Versions(of), ", "), func(s string) bool { return s != "" })
+		},
+	}).Parse(sentences))
+})
 
 // statements are what the template has said of a run.
 type statements struct {
@@ -47,7 +50,7 @@ type statements struct {
 // Methods is how the run was made and analysed, for the section of a paper.
 func (v *Report) Methods() []Statement {
 	s := &statements{Report: v}
-	if err := methods.Execute(&s.text, s); err != nil {
+	if err := methods().Execute(&s.text, s); err != nil {
 		panic(err) // the template is part of the program
 	}
 	return s.all

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 
@@ -62,22 +63,22 @@ func (r Reference) Families() []string {
 //go:embed sources.cff
 var sourcesFile []byte
 
-var sources = func() (c Citation) {
+var sources = sync.OnceValue(func() (c Citation) {
 	if err := yaml.UnmarshalWithOptions(sourcesFile, &c, yaml.Strict()); err != nil {
 		panic(err) // the file is part of the program
 	}
 	return c
-}()
+})
 
 // reference is a source by its key. That of tare has the version that made the run; when
 // it was released is not recorded.
 func (v *Report) reference(key string) Reference {
 	if key == "tare" {
-		r := sources.Reference
+		r := sources().Reference
 		r.Version = v.Manifest.Tare
 		return r
 	}
-	return *lists.Find(sources.References, func(r *Reference) bool { return r.Key() == key })
+	return *lists.Find(sources().References, func(r *Reference) bool { return r.Key() == key })
 }
 
 // References are the sources that the methods of the run cite, each once: tare first.
@@ -94,7 +95,7 @@ func (v *Report) References() (all []Reference) {
 
 // Citation is how to cite tare and the sources of the run.
 func (v *Report) Citation() Citation {
-	c, all := sources, v.References()
+	c, all := sources(), v.References()
 	c.Reference, c.References = all[0], all[1:]
 	c.Version = visible.Line(c.Version)
 	return c

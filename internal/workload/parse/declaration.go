@@ -46,7 +46,9 @@ type code struct {
 }
 
 // Names lists the built-in parsers.
-func Names() (names []string) {
+func Names() []string { return slices.Clone(builtin()) }
+
+var builtin = sync.OnceValue(func() (names []string) {
 	files, err := fs.Glob(tools, "tools/*.yaml")
 	if err != nil {
 		panic(err) // of the pattern
@@ -55,11 +57,11 @@ func Names() (names []string) {
 		names = append(names, strings.TrimSuffix(path.Base(file), ".yaml"))
 	}
 	return names
-}
+})
 
 // Lookup returns a built-in parser.
 func Lookup(name string) (Parser, bool) {
-	if !slices.Contains(Names(), name) {
+	if !slices.Contains(builtin(), name) {
 		return Parser{}, false
 	}
 	return declarationOf(name).parser(name, codeOf(name)), true
