@@ -82,6 +82,8 @@ case $form in
 	;;
 esac
 
+# With this GOGC the linker, tests and what they start take less time.
+export GOGC=${GOGC:-400}
 flags=(-count=1 -vet=off "-ldflags=-s -w" -timeout=30m "${flags[@]}")
 # Programs that tests build are built once too (internal/testing/gobuild).
 own=
@@ -120,7 +122,7 @@ if [ "$form" = --linked ]; then
 fi
 
 # Everything is compiled once, before several of go would each compile it.
-GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" go list -export -test -deps "${packages[@]}" >/dev/null 2>&1 || true
+GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" go list -export -test -deps "${packages[@]}" >/dev/null 2>&1 || true
 mapfile -t packages < <(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${packages[@]}")
 
 # asked PACKAGE : whether it is among those to test.

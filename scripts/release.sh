@@ -93,7 +93,7 @@ for ARCH in $ARCHITECTURES; do
 	mkdir "$work/$name"
 	cp -r "$work/$ARCH/tare" "$work/all/." "$work/$name"
 	tar --create --directory "$work" --sort=name --mtime="@$seconds" --owner=0 --group=0 --numeric-owner --format=ustar "$name" |
-		gzip -9 -n >"$out/$name.tar.gz"
+		gzip -n >"$out/$name.tar.gz"
 	FILES=$work/packaged
 	export FILES
 	cp "$work/$ARCH/tare" "$FILES"

@@ -35,9 +35,13 @@ var profiles = []struct {
 	}},
 }
 
+// paths is how many runs are simulated: in the short form half of a number that is large.
 func paths(t *testing.T, usual int) int {
 	text := os.Getenv("TARE_SIM_PATHS")
-	if text == "" {
+	switch {
+	case text == "" && usual >= 100 && needs.ShortForm():
+		return usual / 2
+	case text == "":
 		return usual
 	}
 	n, err := strconv.Atoi(text)
