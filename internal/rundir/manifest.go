@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"tare/internal/base/quantity"
@@ -42,6 +43,10 @@ type Machine struct {
 	Cgroups      string         `json:"cgroups"` // v1, v2 or hybrid
 	Virtualised  string         `json:"virtualised,omitempty"`
 }
+
+// Emulated reports whether the processor is one that QEMU translates (TCG), which names itself.
+// A privileged operation costs far more of an ordinary one there than on hardware.
+func (m Machine) Emulated() bool { return strings.Contains(m.CPU, "TCG") }
 
 // ImageFacts names an image of a run.
 type ImageFacts struct {

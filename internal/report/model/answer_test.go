@@ -174,21 +174,23 @@ func TestWhatCanBeActedOnFollowsFromVerdictIntervalConfoundsAndMachine(t *testin
 	for _, c := range []struct {
 		state string
 		loud  bool
+		cpu   string
 		is    func(*verdict.Contrast)
 		want  model.Grade
 	}{
-		{"an interval narrower than the change", false, decided(.25, .2, .3), model.Safe},
-		{"one as wide as the change, within the margin", false, decided(.01, .001, .019), model.Safe},
-		{"a wider one", false, decided(.25, .05, .5), model.Direction},
-		{"a narrow one on a loud machine", true, decided(.25, .2, .3), model.Direction},
-		{"equivalent on a loud machine", true, func(c *verdict.Contrast) { c.Verdict, c.Leaning = verdict.Equivalent, "" }, model.Safe},
-		{"a confound", false, func(c *verdict.Contrast) {
+		{"an interval narrower than the change", false, "", decided(.25, .2, .3), model.Safe},
+		{"one as wide as the change, within the margin", false, "", decided(.01, .001, .019), model.Safe},
+		{"a wider one", false, "", decided(.25, .05, .5), model.Direction},
+		{"a narrow one on a loud machine", true, "", decided(.25, .2, .3), model.Direction},
+		{"equivalent on a loud machine", true, "", func(c *verdict.Contrast) { c.Verdict, c.Leaning = verdict.Equivalent, "" }, model.Safe},
+		{"an emulated processor", false, "QEMU TCG CPU version 2.5+", decided(.25, .2, .3), model.Direction},
+		{"a confound", false, "", func(c *verdict.Contrast) {
 			decided(.25, .2, .3)(c)
 			c.Warnings = []verdict.Warning{{Code: verdict.Confound}}
 		}, model.Unfair},
-		{"no verdict yet", false, func(c *verdict.Contrast) { c.Verdict, c.Projection = verdict.Inconclusive, 40 }, model.Undecided},
-		{"too few blocks", false, func(c *verdict.Contrast) { c.Verdict, c.N = verdict.None, 2 }, model.Undecided},
-		{"a meaningless comparison", false, func(c *verdict.Contrast) { c.Withhold([]string{"direct I/O"}) }, model.Without},
+		{"no verdict yet", false, "", func(c *verdict.Contrast) { c.Verdict, c.Projection = verdict.Inconclusive, 40 }, model.Undecided},
+		{"too few blocks", false, "", func(c *verdict.Contrast) { c.Verdict, c.N = verdict.None, 2 }, model.Undecided},
+		{"a meaningless comparison", false, "", func(c *verdict.Contrast) { c.Withhold([]string{"direct I/O"}) }, model.Without},
 	} {
 		in := reporttest.Quick()
 		for i := range in.Contrasts {
@@ -196,6 +198,7 @@ func TestWhatCanBeActedOnFollowsFromVerdictIntervalConfoundsAndMachine(t *testin
 				c.is(one)
 			}
 		}
+		in.Manifest.Machine.CPU = c.cpu
 		if c.loud {
 			loud(&in)
 		}

@@ -71,7 +71,7 @@ type Grade string
 // The grades.
 const (
 	Safe      Grade = "safe to act on" // decided, and its interval is narrow
-	Direction Grade = "direction only" // decided, and its interval is wide
+	Direction Grade = "direction only" // decided, and its size is not to be trusted
 	Unfair    Grade = "something else differs" + Mark
 	Undecided Grade = "undecided"  // more blocks can decide it
 	Without   Grade = "no verdict" // none can
@@ -94,6 +94,8 @@ func (d *decision) grade(c *verdict.Contrast) Grade {
 		return Without
 	case c.Confounded():
 		return Unfair
+	case d.Manifest.Machine.Emulated():
+		return Direction
 	case c.Verdict != verdict.Equivalent && (d.varied >= loudFrom || c.High-c.Low > max(2*d.Margin(), math.Abs(c.Estimate))):
 		return Direction
 	}

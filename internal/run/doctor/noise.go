@@ -12,6 +12,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/linux/cgroup"
+	"tare/internal/rundir"
 )
 
 // Noise checks for sources of noise on this machine. Each finding is usable
@@ -22,7 +23,7 @@ func Noise() []environment.Finding {
 
 // noise reads files below a root, so that tests can use a recorded machine.
 func noise(root string) []environment.Finding {
-	checks := []func(string) environment.Finding{frequency, boost, controllers, busy, swap, killer, pressure}
+	checks := []func(string) environment.Finding{processor, frequency, boost, controllers, busy, swap, killer, pressure}
 	return lists.Map(checks, func(check func(string) environment.Finding) environment.Finding { return check(root) })
 }
 
@@ -32,6 +33,14 @@ func fine(what, reason string) environment.Finding {
 
 func caveat(what, reason, fix string) environment.Finding {
 	return environment.Finding{State: environment.Caveat, What: what, Reason: reason, Fix: environment.Advice(fix)}
+}
+
+func processor(root string) environment.Finding {
+	const what = "a real processor"
+	if m := (rundir.Machine{CPU: field(filepath.Join(root, "proc/cpuinfo"), "model name", ":")}); m.Emulated() {
+		return caveat(what, "this machine's processor is emulated ("+m.CPU+"): no change here has the size that it has on hardware", "measure on hardware, or on a virtual machine with KVM")
+	}
+	return fine(what, "not emulated, as far as its name tells")
 }
 
 func frequency(root string) environment.Finding {

@@ -17,6 +17,9 @@ func TestWhatDisturbsMeasuringIsSaidWithWhatEndsIt(t *testing.T) {
 		caveat     bool
 		said, does string
 	}{
+		{"a machine that QEMU emulates", map[string]string{"proc/cpuinfo": "processor\t: 0\nmodel name\t: QEMU TCG CPU version 2.5+\n"},
+			"a real processor", true, "emulated (QEMU TCG CPU version 2.5+)", "measure on hardware"},
+		{"a virtual machine with KVM", map[string]string{"proc/cpuinfo": "model name\t: AMD EPYC Processor\nflags\t\t: fpu hypervisor\n"}, "a real processor", false, "not emulated", ""},
 		{"a frequency that follows the load", map[string]string{"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n", "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor": "powersave\n"},
 			"steady CPU frequency", true, "governor powersave:", "cpupower frequency-set -g performance"},
 		{"a frequency that stays", map[string]string{"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance\n"},
