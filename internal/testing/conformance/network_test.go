@@ -58,21 +58,25 @@ func (s *scene) pair(t *testing.T) pair {
 	var all sync.WaitGroup
 	var single atomic.Bool
 	for n, name := range []string{"near", "far"} {
+		console := keptConsole(t, name)
 		all.Go(func() {
-			r, console := s.request(name), &bytes.Buffer{}
+			r := s.request(name)
 			r.Network, r.Console = network, console
 			var err error
 			if p.one[n], err = s.env.Start(t.Context(), r); errors.Is(err, environment.ErrOneAddress) {
 				single.Store(true)
 			} else if err != nil {
-				t.Errorf("%v\nits console:\n%s", err, console)
+				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	for _, i := range p.one {
 		if i != nil {
-			t.Cleanup(func() { i.Stop(context.Background()) })
+			t.Cleanup(func() {
+				showUsage(t, i)
+				i.Stop(context.Background())
+			})
 		}
 	}
 	if t.Failed() {

@@ -6,7 +6,6 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,11 +20,13 @@ import (
 	"time"
 
 	"tare/internal/environment"
+	"tare/internal/environment/support/console"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
 	"tare/internal/testing/kubevirttest"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/testenv"
+	"tare/internal/usage"
 
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/cloudhypervisor"
@@ -311,18 +312,39 @@ func (s *scene) start(t *testing.T, name string, change ...func(*environment.Req
 	for _, c := range change {
 		c(&r)
 	}
-	var console bytes.Buffer
-	r.Console = &console
+	r.Console = keptConsole(t, name)
 	i, err := s.env.Start(t.Context(), r)
 	if err != nil {
-		t.Fatalf("%v\nits console:\n%s", err, console.String())
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		showUsage(t, i)
 		if err := i.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
 	return i
+}
+
+// keptConsole keeps the end of what an instance prints, which a test that fails shows: its
+// guest may have said why it stands still.
+func keptConsole(t *testing.T, name string) *console.Console {
+	kept := console.New(nil)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the console of %s:\n%s", name, strings.Join(kept.Lines(), "\n"))
+		}
+	})
+	return kept
+}
+
+// showUsage shows which thread of an instance has used CPU time, if the test has failed: an
+// agent may not answer because its guest stands still, because it computes, or because the
+// host gave it no time.
+func showUsage(t *testing.T, i environment.Instance) {
+	if t.Failed() {
+		t.Logf("CPU time since the start: %+v", usage.OfStart(i.Footprint()).Parts)
+	}
 }
 
 // end stops an instance for good and looks that its processes are gone.
