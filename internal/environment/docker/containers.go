@@ -330,10 +330,10 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 
 func containerName(owner, instance string) string { return "tare-" + owner + "-" + instance }
 
-// notes about this start, from the options and the agent's Hello.
 // kata says whether the runtime is Kata Containers, whose shims have its name.
 func (c *containers) kata() bool { return strings.Contains(c.options.Runtime, "kata") }
 
+// notes about this start, from the options and the agent's Hello.
 func (c *containers) notes(l environment.Limits, h agent.Hello) []string {
 	notes := coresNote(l, h)
 	if c.kata() && l.CPUs > 0 {
