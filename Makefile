@@ -84,9 +84,9 @@ test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of 
 	$(as-root) env TARE_TEST_SHORT=$(SHORT) scripts/test-kubernetes.sh $(ARGS)
 
 .PHONY: test-machine
-test-machine: setup-machine build ## Make a virtual machine with systemd, cgroup v2 and KVM, and run tests of whole commands there (SHORT=1 SUITE=sid PROGRAMS=directory ARGS="-run Name")
-	scripts/install-runsc.sh build/bin
-	$(as-root) env TARE_TEST_SHORT=$(SHORT) SUITE=$(SUITE) CPUS=$(CPUS) NODES=$(NODES) PROGRAMS="$(PROGRAMS)" scripts/test-machine.sh run $(ARGS)
+test-machine: setup-machine build ## Make a virtual machine with systemd, cgroup v2 and KVM, and run tests of whole commands there (SHORT=1 SMALL=1 SUITE=sid PROGRAMS=directory ARGS="-run Name")
+	$(if $(SMALL),,scripts/install-runsc.sh build/bin)
+	$(as-root) env TARE_TEST_SHORT=$(SHORT) SMALL=$(SMALL) SUITE=$(SUITE) CPUS=$(CPUS) NODES=$(NODES) PROGRAMS="$(PROGRAMS)" scripts/test-machine.sh run $(ARGS)
 
 .PHONY: cluster
 cluster: setup-kubernetes ## Build the programs of the cluster alone, which make test-kubernetes starts
@@ -95,9 +95,9 @@ cluster: setup-kubernetes ## Build the programs of the cluster alone, which make
 absolute = $(if $(findstring /,$1),$(abspath $1),$1)# a test runs in the directory of its package
 
 .PHONY: test-vmm
-test-vmm: setup-test build ## Run the tests of firecracker and cloud-hypervisor with the real programs, where KVM works (FIRECRACKER=path JAILER=path CLOUD_HYPERVISOR=path ARGS="-test.run=Name")
+test-vmm: setup-test build ## Run the tests of firecracker and cloud-hypervisor with the real programs, where KVM works (SHORT=1 FIRECRACKER=path JAILER=path CLOUD_HYPERVISOR=path ARGS="-test.run=Name")
 	scripts/test-vmm.sh compile
-	$(as-root) env FIRECRACKER="$(call absolute,$(FIRECRACKER))" JAILER="$(call absolute,$(JAILER))" CLOUD_HYPERVISOR="$(call absolute,$(CLOUD_HYPERVISOR))" \
+	$(as-root) env TARE_TEST_SHORT=$(SHORT) FIRECRACKER="$(call absolute,$(FIRECRACKER))" JAILER="$(call absolute,$(JAILER))" CLOUD_HYPERVISOR="$(call absolute,$(CLOUD_HYPERVISOR))" \
 		UPDATE_GOLDEN="$(UPDATE_GOLDEN)" scripts/test-vmm.sh tests $(ARGS)
 
 .PHONY: bench

@@ -11,20 +11,27 @@
 # SUITE is Debian's: trixie, or sid, which has newer programs. It has CPUS processors (4),
 # in NODES NUMA nodes (1). All state is in build/machine-SUITE. Each boot begins with the
 # disk that make built. The checkout is at /share in it, read-only. TARE_TEST_SHORT=1 leaves
-# out what takes hours. PROGRAMS is a directory that is copied over its root: firecracker,
-# jailer and cloud-hypervisor below usr/local/bin are tested too, and a Kata Containers.
+# out what takes hours; SMALL=1 is a machine of one processor, without engines, images and a
+# QEMU, for the tests of what an ordinary user does under systemd. PROGRAMS is a directory
+# that is copied over its root: firecracker, jailer and cloud-hypervisor below usr/local/bin
+# are tested too, and a Kata Containers.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 suite=${SUITE:-trixie}
-folder=build/machine-$suite
+small=${SMALL:-}
+folder=build/machine-$suite${small:+-small}
 PATH=$PWD/build/bin:$PATH:/usr/sbin:/sbin
 export images=/var/lib/tare/images # in the machine
 
-packages=linux-image-amd64,initramfs-tools,systemd-sysv,systemd-resolved,libpam-systemd,dbus,dbus-user-session,udev,polkitd,kmod,apparmor
-packages+=,openssh-server,openssh-client,sudo,procps,iproute2,iptables,nftables,ca-certificates,netbase,e2fsprogs
-packages+=,docker.io,docker-cli,podman,crun,runc,uidmap,slirp4netns,passt,rootlesskit,fuse-overlayfs,bubblewrap
-packages+=,qemu-system-x86,qemu-utils,mmdebstrap,virtiofsd
+packages=linux-image-amd64,initramfs-tools,systemd-sysv,libpam-systemd,dbus,dbus-user-session,udev,kmod,openssh-server,procps
+variant=minbase units=(systemd-networkd ssh)
+if [ -z "$small" ]; then
+	packages+=,systemd-resolved,polkitd,apparmor,openssh-client,sudo,iproute2,iptables,nftables,ca-certificates,netbase,e2fsprogs
+	packages+=,docker.io,docker-cli,podman,crun,runc,uidmap,slirp4netns,passt,rootlesskit,fuse-overlayfs,bubblewrap
+	packages+=,qemu-system-x86,qemu-utils,mmdebstrap,virtiofsd
+	variant=important units+=(systemd-resolved podman.socket)
+fi
 
 say() { echo "test-machine: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -43,7 +50,7 @@ settle() {
 	for unit in apt-daily apt-daily-upgrade man-db e2scrub_all fstrim dpkg-db-backup; do
 		ln -sf /dev/null "$root/etc/systemd/system/$unit.timer"
 	done
-	chroot "$root" systemctl enable --quiet systemd-networkd systemd-resolved ssh podman.socket
+	chroot "$root" systemctl enable --quiet "${units[@]}"
 	chroot "$root" useradd --create-home --shell /bin/bash user
 	# Nobody writes there, and systemd would wait for it.
 	ln -sf /dev/null "$root/etc/systemd/system/serial-getty@ttyS0.service"
@@ -86,7 +93,7 @@ for my $file (glob "/sys/devices/system/cpu/cpu[1-9]*/online") {
 close $done;
 sleep;
 END
-	chroot "$root" systemctl enable --quiet processors
+	[ -n "$small" ] || chroot "$root" systemctl enable --quiet processors
 	mkdir "$root/share"
 	cp "$root"/boot/vmlinuz-* "$folder/vmlinuz"
 	cp "$root"/boot/initrd.img-* "$folder/initrd"
@@ -137,12 +144,12 @@ make_disk() {
 	# behind. The initramfs has what leads to the disk, and no more: unpacking it takes time,
 	# and with dracut's, sid's default, the machine did not come to its SSH server.
 	# shellcheck disable=SC2016 # of the hooks
-	unshare --mount mmdebstrap --quiet --variant=important --dpkgopt=force-unsafe-io --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
+	unshare --mount mmdebstrap --quiet --variant="$variant" --dpkgopt=force-unsafe-io --aptopt='Acquire::Check-Valid-Until "false"' --include="$packages" \
 		--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d" && echo MODULES=list >"$1/etc/initramfs-tools/conf.d/list"' \
 		--essential-hook='printf "%s\n" virtio_pci virtio_blk ext4 >"$1/etc/initramfs-tools/modules"' \
 		"$suite" "$root" "deb $from $suite main"
 	settle "$root"
-	enter "$root" "/share/$folder/tests/machine.test" -test.v -test.run=TestTheImagesOfTheTestsAreMade ||
+	[ -n "$small" ] || enter "$root" "/share/$folder/tests/machine.test" -test.v -test.run=TestTheImagesOfTheTestsAreMade ||
 		say "going on without the images of the tests, which make what is missing"
 	truncate -s 30G "$folder/disk"
 	mke2fs -q -t ext4 -L root -d "$root" "$folder/disk"
@@ -160,7 +167,7 @@ inside() { # COMMAND...
 }
 
 boot() {
-	local began=$SECONDS cpus=${CPUS:-4} nodes=${NODES:-1} memory=6144 node numa=()
+	local began=$SECONDS cpus=${CPUS:-$((small ? 1 : 4))} nodes=${NODES:-1} memory=$((small ? 1024 : 6144)) node numa=()
 	alive && die "the machine runs already"
 	rm -f "$folder/run"
 	qemu-img create -q -f qcow2 -b disk -F raw "$folder/run"
@@ -238,6 +245,10 @@ tests() {
 		return
 		;;
 	esac
+	if [ -n "$small" ]; then
+		events testing/machine '-run=OrdinaryUserMeasures|ForbiddenUserNamespace' "$@"
+		return
+	fi
 	events testing/machine "$@" || status=1
 	events linux/cgroup "$@" || status=1
 	events environment/native -run=OrdinaryUser "$@" || status=1
@@ -256,13 +267,14 @@ tests() {
 run() {
 	local status=0
 	alive && die "the machine runs already: test-machine.sh stop"
-	compile testing/machine linux/cgroup environment/native environment/firecracker environment/cloudhypervisor
-	[ -n "${TARE_TEST_SHORT:-}" ] || compile testing/conformance
+	compile testing/machine
+	[ -n "$small" ] || compile linux/cgroup environment/native environment/firecracker environment/cloudhypervisor
+	[ -n "$small${TARE_TEST_SHORT:-}" ] || compile testing/conformance
 	make_disk
-	[ -n "${TARE_TEST_SHORT:-}" ] || add_quick
+	[ -n "$small${TARE_TEST_SHORT:-}" ] || add_quick
 	trap stop EXIT
 	boot
-	inside "install /share/bin/tare /share/build/bin/runsc /usr/local/bin/" </dev/null
+	inside "install /share/bin/tare $([ -n "$small" ] || echo /share/build/bin/runsc) /usr/local/bin/" </dev/null
 	[ -z "${PROGRAMS:-}" ] || tar -C "$PROGRAMS" --owner=0 --group=0 -c . | inside 'tar -C / -x --keep-directory-symlink'
 	scripts/gotestsum.sh machine scripts/test-machine.sh tests "$@" || status=1
 	# Here KVM works.

@@ -53,7 +53,6 @@ func TestWhatDoctorAdvisesAnOrdinaryUserHelps(t *testing.T) {
 // As newer distributions have it.
 func TestAForbiddenUserNamespaceIsNamedWithTheSettingThatAllowsIt(t *testing.T) {
 	needsMachine(t)
-	const delegated = "systemd-run --user --scope --quiet -p Delegate=yes "
 	for _, setting := range []struct{ name, forbids, allows string }{
 		{"kernel.unprivileged_userns_clone", "0", "1"},
 		{"user.max_user_namespaces", "0", "10000"},
