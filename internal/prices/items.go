@@ -154,8 +154,10 @@ func (c *counts) transfers() {
 					if slices.Contains([]string{"pipe", "unix", "tcp", "udp"}, object) {
 						trapped = cleared - 1
 					}
-					kinds["trap"] += n * trapped
-					kinds["getpid"] -= n * trapped
+					if trapped != 0 {
+						kinds["trap"] += n * trapped
+						kinds["getpid"] -= n * trapped
+					}
 				}
 				what := verb + objects[object] + map[string]string{"small": " up to 4 KiB", "large": " above 4 KiB"}[size]
 				c.items = append(c.items, Item{Name: what, Count: n, Bytes: &bytes, Kinds: kinds})

@@ -165,13 +165,9 @@ func (p Profile) withUser(items []Item, l List) []Item {
 	return append(slices.Clone(items), Item{Name: UserTime, Count: n, Kinds: map[string]float64{"compute": n}})
 }
 
-// worth of an item by the prices of kinds; NaN where one is missing. A list without the kind trap
-// says of no call that it has one.
+// worth of an item by the prices of kinds; NaN where one is missing.
 func worth(item Item, prices map[string]float64) (sum float64) {
 	for kind, n := range item.Kinds {
-		if _, there := prices[kind]; kind == "trap" && !there {
-			kind = "getpid"
-		}
 		price, there := prices[kind]
 		if !there {
 			return math.NaN()

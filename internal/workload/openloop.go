@@ -76,6 +76,9 @@ func validateOpenLoop(p *Pack, root strictyaml.Node) {
 	if l == nil {
 		return
 	}
+	if p.ClosedLoop {
+		root.At("closed_loop").Problemf("closed_loop: does not go with open_loop, whose driver sends whether earlier requests were answered or not")
+	}
 	parameters := slices.Sorted(maps.Keys(p.Parameters))
 	switch spec, given := p.Parameters[l.Rate]; {
 	case l.Rate == "":

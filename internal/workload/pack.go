@@ -46,6 +46,8 @@ type Pack struct {
 	Length *Length `yaml:"length" json:"length,omitempty"`
 	// OpenLoop says how a rate of requests is set; nil where the driver keeps none.
 	OpenLoop *OpenLoop `yaml:"open_loop" json:"open_loop,omitempty"`
+	// ClosedLoop is a driver that sends a request when the one before is answered.
+	ClosedLoop bool `yaml:"closed_loop" json:"closed_loop,omitempty"`
 	// Teardown runs after every trial, failed or not. It is not measured.
 	Teardown []Step `yaml:"teardown" json:"teardown,omitempty"`
 	// Cold adds the instance's start to the measured wall time and to the time until

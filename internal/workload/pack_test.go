@@ -108,6 +108,7 @@ func TestAllErrorsInAPackAreReported(t *testing.T) {
 		{"driver: {run", "driver: {argv: [x], run"}:                             "exactly one of run (a shell command line), argv (a list) and entrypoint",
 		{"workload: small", "workload: Small One"}:                              "is not a valid name",
 		{"name: total,", "name: cpu_per_kop,"}:                                  "tare adds a metric",
+		{"parser:", "closed_loop: true\nopen_loop: {}\nparser:"}:                "closed_loop: does not go with open_loop",
 		{"parser:", "touches: [{path: data}]\nparser:"}:                         `path: "data" does not begin with a slash`,
 		{"parser:", "touches: [{path: /data, role: drivr}]\nparser:"}:           `unknown role "drivr"`,
 		{"parser:", "configuration: [{path: /etc/a}, {path: /etc/a}]\nparser:"}: "/etc/a is listed twice",

@@ -124,7 +124,7 @@ func TestTheLoadSaysWhereItComesFrom(t *testing.T) {
 				w.Pack.Servers = nil
 				continue
 			}
-			w.Pack.Roles, w.Pack.Parser.Name = map[string]workload.Role{"driver": {Place: place}}, "redis-benchmark"
+			w.Pack.Roles, w.Pack.ClosedLoop = map[string]workload.Role{"driver": {Place: place}}, true
 			w.Pack.Servers[0].Role, w.Pack.Driver.Role = "server", "driver"
 		}
 		in.Plan.Pin = map[string][]int{"server": {0}, "driver": {0}}

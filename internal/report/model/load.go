@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"tare/internal/base/lists"
@@ -23,7 +22,7 @@ func (v *Report) load() string {
 		if v.Plan.DrivesOnServersCore(&w) {
 			way += ", on the server's core: throughput has the driver's work in it"
 		}
-		if slices.Contains(closedLoops, w.Pack.Parser.Name) {
+		if w.Pack.ClosedLoop {
 			way += "; as fast as they are answered: latency is not that at your rate"
 		}
 		if len(names[way]) == 0 {
@@ -36,9 +35,6 @@ func (v *Report) load() string {
 	}
 	return strings.Join(texts, "; ")
 }
-
-// closedLoops are parsers of drivers that send a request when the one before is answered.
-var closedLoops = []string{"wrk", "redis-benchmark", "ab"}
 
 func loadOf(p workload.Pack) string {
 	driver := p.Place(cmp.Or(p.Driver.Role, "driver"))
