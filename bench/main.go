@@ -79,6 +79,7 @@ var parts = []struct {
 }{
 	{"starts", measureStarts, false},
 	{"overhead per trial", measureOwnTime, false},
+	{"short commands", measureShort, true},
 	{"hyperfine", measureAgainstHyperfine, false},
 	{"memory", measureMemory, false},
 	{"journal", measureJournal, true},

@@ -52,6 +52,20 @@ func measureOwnTime(ctx context.Context, s *session) []row {
 		fmt.Sprintf("median %.1f ms, 95%% of %d trials below %.1f ms, maximum %.1f ms", median, len(own), stats.Quantile(own, .95), own[len(own)-1]), verdict(stats.Quantile(own, .95) <= 30)}}
 }
 
+// measureShort takes the processor time of commands that start nothing.
+func measureShort(ctx context.Context, s *session) []row {
+	commands := [][]string{{"version"}, {"ls", "studies"}}
+	taken := make([][]float64, len(commands))
+	for range 20 {
+		for i, args := range commands {
+			p := s.command(ctx, args...)
+			taken[i] = append(taken[i], (p.UserTime()+p.SystemTime()).Seconds()*1e3)
+		}
+	}
+	return []row{{"processor time of `tare version` and `tare ls studies`", "≤ 50 ms",
+		fmt.Sprintf("medians %.0f and %.0f ms of 20", stats.Median(taken[0]), stats.Median(taken[1])), verdict(max(stats.Median(taken[0]), stats.Median(taken[1])) <= 50)}}
+}
+
 // command runs tare on the session's home and returns its resource usage.
 func (s *session) command(ctx context.Context, args ...string) *os.ProcessState {
 	state, _ := s.output(ctx, args...)
