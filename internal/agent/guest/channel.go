@@ -105,9 +105,28 @@ func openVSock(port uint32) (io.ReadWriter, error) {
 	return os.NewFile(uintptr(fd), "vsock"), nil
 }
 
-// acceptVSock waits until the host connects and sends the time. A connection
-// that is closed without data only checked whether this guest is up.
+// acceptVSock waits until the host connects and sends the time. A connection that ends
+// without it only checked whether this guest is up, or was open when the guest was saved:
+// the driver ends those, and all that came since, in a restored guest, at a moment of its
+// own. So nothing listens while a connection is open.
 func acceptVSock(port uint32) (io.ReadWriter, error) {
+	for {
+		stream, err := acceptOne(port)
+		if err != nil {
+			return nil, err
+		}
+		err = readTime(stream)
+		if err == nil {
+			return stream, nil
+		}
+		stream.Close()
+		if !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.ENOTCONN) {
+			return nil, err
+		}
+	}
+}
+
+func acceptOne(port uint32) (*os.File, error) {
 	listener, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("creating a vsock socket (is its driver loaded?): %w", err)
@@ -131,15 +150,7 @@ func acceptVSock(port uint32) (io.ReadWriter, error) {
 			unix.Close(fd)
 			return nil, fmt.Errorf("vsock: %w", err)
 		}
-		stream := os.NewFile(uintptr(fd), "vsock")
-		err = readTime(stream)
-		if err == nil {
-			return stream, nil
-		}
-		stream.Close()
-		if !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
-			return nil, err
-		}
+		return os.NewFile(uintptr(fd), "vsock"), nil
 	}
 }
 

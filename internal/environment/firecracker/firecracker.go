@@ -96,6 +96,7 @@ func (f *firecracker) vmm() *microvm.VMM {
 		VCPUThread:    regexp.MustCompile(`^fc_vcpu (\d+)$`),
 		KernelArgs:    f.kernelArgs,
 		AddedArgs:     len(" pci=off") + devices*len(" virtio_mmio.device=4K@0xc0001000:10"),
+		Resets:        true,
 		SnapshotFiles: []string{stateFile, memoryFile},
 		Ping:          "/",
 		Boot:          microvm.Put("/actions", action{"InstanceStart"}),

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"tare/internal/environment/support/microvm"
@@ -164,21 +165,24 @@ func (r *replay) listen() error {
 		return err
 	}
 	go func() {
+		var taken atomic.Bool // a guest listens for one at a time
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			in := bufio.NewReader(conn)
-			if line, _ := in.ReadString('\n'); line != "CONNECT 1024\n" {
-				conn.Close()
-				continue
-			}
-			fmt.Fprintln(conn, "OK 1")
-			if _, err := in.ReadString('\n'); err == nil { // the time
-				r.run(conn)
-			}
-			conn.Close()
+			go func() {
+				defer conn.Close()
+				in := bufio.NewReader(conn)
+				if line, _ := in.ReadString('\n'); line != "CONNECT 1024\n" || !taken.CompareAndSwap(false, true) {
+					return
+				}
+				defer taken.Store(false)
+				fmt.Fprintln(conn, "OK 1")
+				if _, err := in.ReadString('\n'); err == nil { // the time
+					r.run(conn)
+				}
+			}()
 		}
 	}()
 	return nil

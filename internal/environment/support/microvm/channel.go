@@ -88,9 +88,31 @@ func dialAgent(ctx context.Context, p *socketDir) (_ net.Conn, err error) {
 	return conn, nil
 }
 
+// interval between two attempts to connect.
+const interval = 5 * time.Millisecond
+
+// awaitTaken waits until the agent has accepted the connection that was made before: it
+// does not listen then.
+func awaitTaken(ctx context.Context, place *socketDir) error {
+	for {
+		conn, err := dialAgent(ctx, place)
+		if errors.Is(err, errNotListening) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		conn.Close()
+		select {
+		case <-time.After(interval):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // dialAgentRetrying repeats dialAgent until it succeeds or the VMM exits.
 func dialAgentRetrying(ctx context.Context, place *socketDir, p *vmm.Process) (net.Conn, error) {
-	const interval = 5 * time.Millisecond
 	for {
 		conn, err := dialAgent(ctx, place)
 		if err == nil {

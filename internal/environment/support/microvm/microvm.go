@@ -36,6 +36,8 @@ type VMM struct {
 	// AddedArgs is how many characters the VMM itself adds to the kernel's command line.
 	KernelArgs func() []string
 	AddedArgs  int
+	// Resets: in a restored guest the connections end that were open when it was saved.
+	Resets bool
 	// SnapshotFiles are the files of a snapshot, below SnapshotDirectory.
 	SnapshotFiles []string
 	// Ping is a path of the API that responds as soon as the API is up.

@@ -100,7 +100,17 @@ func (e *Environment) save(ctx context.Context, r environment.Request, s *snapsh
 		if err != nil {
 			return err
 		}
-		conn.Close() // without data: it only shows that the guest listens
+		// It shows that the guest is up. Where a restored guest ends it, the agent listens again
+		// only then: a connection from before would end with it.
+		if e.vmm.Resets {
+			defer conn.Close()
+			err = awaitTaken(starting, d.dir)
+		} else {
+			err = conn.Close()
+		}
+		if err != nil {
+			return err
+		}
 		// The start has ended, and with it its timeout.
 		if err := d.api.Send(ctx, e.vmm.Pause, e.vmm.Save(m)); err != nil {
 			return err
