@@ -19,7 +19,7 @@ Packs. Each is good.yaml with an edit.
   > E
   $ sed 's/workload: mine/workloud: mine/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
-  tare: bad.yaml:1:1: unknown key "workloud"; did you mean "workload"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, open_loop, teardown, cold, empty_cache, setup_time, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
+  tare: bad.yaml:1:1: unknown key "workloud"; did you mean "workload"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, open_loop, closed_loop, teardown, cold, empty_cache, setup_time, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
   bad.yaml:1:1: workload: "" is not a valid name: use lower-case letters, digits and single dashes
   [2]
   $ sed 's/workload: mine//' good.yaml >bad.yaml
@@ -233,7 +233,7 @@ Packs. Each is good.yaml with an edit.
   [2]
   $ sed 's/^metrics.*/&\nenv: {A=B: c}/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
-  tare: bad.yaml:16:1: unknown key "env"; did you mean "end"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, open_loop, teardown, cold, empty_cache, setup_time, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
+  tare: bad.yaml:16:1: unknown key "env"; did you mean "end"? (known: workload, title, stresses, image, parameters, roles, begin, end, setup, servers, warmup, driver, length, open_loop, closed_loop, teardown, cold, empty_cache, setup_time, parser, metrics, operations, touches, configuration, fresh, startup, rest, known_limits, cautions)
   [2]
   $ sed 's/parser:.*/parser: {json: true}/; s/unit: op/unit: op, field: "$.jobs["/' good.yaml >bad.yaml
   $ tare workload check bad.yaml
