@@ -108,13 +108,17 @@ func ranInFull(t *testing.T, name string) model.Input {
 	for _, w := range in.Plan.Workloads {
 		for _, l := range w.Levels {
 			for _, e := range in.Plan.Environments {
-				trial := rundir.Trial{Block: 1, Environment: e.Name, Workload: w.Name, Level: l.Name, Status: rundir.OK, HostSeconds: 1, Metrics: map[string]float64{}, Series: map[string][]rundir.Point{}}
+				trial := rundir.Trial{Block: 1, Environment: e.Name, Workload: w.Name, Level: l.Name, Status: rundir.OK, HostSeconds: 1, Metrics: map[string]float64{}}
 				for _, m := range w.Pack.Metrics {
 					trial.Metrics[m.Name] = 1
 				}
 				if w.Pack.Name == "wordpress-jmeter" {
+					series := map[string][]rundir.Point{}
 					for _, name := range []string{"users", "response_time", "requests_per_second"} {
-						trial.Series[name] = []rundir.Point{{Second: 0, Value: 1}}
+						series[name] = []rundir.Point{{Second: 0, Value: 1}, {Second: 1, Value: 2}}
+					}
+					if trial.Series = series; in.Plan.Design.Order == study.Alternating {
+						trial.Series, trial.Rounds = nil, []rundir.Round{{Number: 1, HostSeconds: 1, Series: series}}
 					}
 				}
 				in.Trials = append(in.Trials, trial)
