@@ -102,7 +102,10 @@ func (p *picture) sourceEntries(v *model.Report, panel *model.SourcePanel, looks
 			}
 		}})
 	}
-	if panel.Draw == "time" {
+	switch {
+	case panel.Draw == "time" && panel.OneSample:
+		return append(entries, entry{"medians of all samples of the blocks", nil})
+	case panel.Draw == "time":
 		return append(entries, entry{"medians of the blocks, the waits for others left out", nil})
 	}
 	blocks := 0
