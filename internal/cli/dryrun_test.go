@@ -71,7 +71,7 @@ func TestABudgetTooShortForAnyIntervalGivesANoteBeforeTheRun(t *testing.T) {
 	for budget, short := range map[string]bool{"5s": true, "1h": false} {
 		out, errs, status := told(t, "run", plan, "--budget", budget, "--dry-run")
 		words := strings.Join(strings.Fields(out), " ")
-		if is := strings.Contains(words, "an interval needs 4 blocks, and the budget of 5s is likely to end before: they take about 10s"); status != 0 || is != short {
+		if is := strings.Contains(words, "an interval needs 4 blocks, and the budget of 5s is likely to end before: they take about "); status != 0 || is != short {
 			t.Errorf("%s: %d: %s%s", budget, status, errs, out)
 		}
 	}
