@@ -20,6 +20,8 @@ const (
 	snapshotter = "overlayfs"
 	// requestTimeout bounds questions; those that transfer an image have none.
 	requestTimeout = 20 * time.Second
+	// startTimeout bounds the start of a container: Kata Containers boots a guest for it.
+	startTimeout = 2 * time.Minute
 	// removalTimeout bounds removals, which wait for containerd's garbage collector.
 	removalTimeout = 2 * time.Minute
 )

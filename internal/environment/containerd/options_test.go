@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/containerd/containerd/v2/pkg/identifiers"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"pgregory.net/rapid"
 
 	"tare/internal/environment"
@@ -82,5 +83,17 @@ func TestAMachineWithoutContainerdIsToldWhatIsMissing(t *testing.T) {
 	f := o.answers(t.Context())
 	if f.State != environment.Missing || !strings.Contains(f.Reason, o.Address) || f.Fix.String() != "apt-get install -y containerd" || !f.Fix.Service {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Kata Containers' guest has the limits that the configuration says, and no others.
+func TestTheLimitsForAGuestAreInItsConfiguration(t *testing.T) {
+	var r specs.LinuxResources
+	if limit(&r, environment.Limits{}); r.CPU != nil || r.Memory != nil || r.Pids != nil {
+		t.Errorf("without limits: %+v", r)
+	}
+	limit(&r, environment.Limits{CPUs: 1.5, Memory: 64 << 20, PIDs: 100})
+	if *r.CPU.Quota != 150_000 || *r.CPU.Period != 100_000 || *r.Memory.Limit != 64<<20 || *r.Pids.Limit != 100 {
+		t.Errorf("%+v %+v %+v", r.CPU, r.Memory, r.Pids)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/pkg/cio"
 	"github.com/containerd/containerd/v2/pkg/identifiers"
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"tare/internal/base/crash"
 	"tare/internal/environment"
@@ -54,7 +55,7 @@ func (m *manager) Run(ctx context.Context, b oci.Bundle) (_ oci.Container, err e
 	if err := m.remember(b.Directory); err != nil {
 		return nil, err
 	}
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), environment.ContainerStop.Kill)
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	c := &container{manager: m, ended: make(chan struct{})}
 	if c.client, err = dial(whole, m.options.Address); err != nil {
@@ -95,6 +96,9 @@ func (c *container) create(ctx context.Context, b oci.Bundle) (err error) {
 	if err != nil {
 		return m.explain(fmt.Sprintf("finding the image %s, which was not prepared or was removed meanwhile", b.Image.Name), err)
 	}
+	if m.options.family() == "kata" {
+		limit(b.Spec.Linux.Resources, b.Limits)
+	}
 	var runtime any
 	if m.options.Binary != "" {
 		runtime = &options.Options{BinaryName: m.options.Binary}
@@ -102,6 +106,21 @@ func (c *container) create(ctx context.Context, b oci.Bundle) (err error) {
 	c.made, err = c.client.NewContainer(leased, id, client.WithImage(img), client.WithSnapshotter(snapshotter), client.WithNewSnapshot(id, img),
 		client.WithContainerLabels(b.Owner.Labels()), client.WithRuntime(m.options.Runtime, runtime), client.WithSpec(b.Spec))
 	return m.explain("creating the container "+id, err)
+}
+
+// limit states limits for a runtime that sets them in its guest.
+func limit(r *specs.LinuxResources, l environment.Limits) {
+	const period = 100_000 // microseconds, the kernel's default
+	if l.CPUs > 0 {
+		quota, every := int64(l.CPUs*period), uint64(period)
+		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &every}
+	}
+	if memory := int64(l.Memory); memory > 0 {
+		r.Memory = &specs.LinuxMemory{Limit: &memory}
+	}
+	if pids := int64(l.PIDs); pids > 0 {
+		r.Pids = &specs.LinuxPids{Limit: &pids}
+	}
 }
 
 // startTask has the shim create and start the container.
@@ -141,6 +160,9 @@ func (c *container) startTask(ctx, waiting context.Context, b oci.Bundle) (err e
 
 // First implements oci.Container.
 func (c *container) First() *shims.Process { return c.first }
+
+// Apart implements oci.Container.
+func (c *container) Apart() bool { return c.manager.options.family() == "kata" }
 
 // Helpers implements oci.Container.
 func (c *container) Helpers() (list []usage.Process) {

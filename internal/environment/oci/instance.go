@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type instance struct {
 	id        string // as the runtime knows it
 	directory string // the bundle
 	group     *cgroup.Group
+	guest     *cgroup.Group // of a container that is Apart, in place of group; else nil
 	pausing   sync.Mutex
 	paused    bool // by runsc
 	network   *attachment
@@ -43,7 +45,7 @@ type instance struct {
 // user-mode network), and where the network's bytes are counted.
 func (i *instance) Footprint() usage.Footprint {
 	footprint := i.network.traffic
-	footprint.Cgroups = []string{i.group.Path()}
+	footprint.Cgroups = []string{cmp.Or(i.guest, i.group).Path()}
 	for _, h := range i.helpers {
 		footprint.Processes = append(footprint.Processes, usage.Process{PID: h.Pid, Role: h.role})
 	}
@@ -157,6 +159,9 @@ func (i *instance) remove(ctx context.Context) error {
 			i.NoteExit(time.Now())
 		}
 		problems = append(problems, err)
+	}
+	if i.guest != nil && filepath.Dir(i.guest.Path()) == filepath.Dir(i.group.Path()) { // the runtime leaves it
+		problems = append(problems, i.guest.Kill(ctx), i.guest.Remove())
 	}
 	if i.runtime != nil {
 		i.forceRuntime(ctx)

@@ -37,7 +37,8 @@ type Bundle struct {
 	Directory string // of the instance
 	Owner     *cleanup.Owner
 	Image     *image.Image
-	Spec      *specs.Spec // its root is a relative path, at which the manager mounts it
+	Limits    environment.Limits // for a runtime that does not join the cgroup
+	Spec      *specs.Spec        // its root is a relative path, at which the manager mounts it
 	Console   io.Writer
 }
 
@@ -55,6 +56,9 @@ type Container interface {
 	io.ReadWriteCloser // the agent's standard output and input
 	// First is the first process inside.
 	First() *shims.Process
+	// Apart reports whether the runtime made a guest, in a cgroup of its own and with the
+	// limits inside, in place of joining the container's cgroup.
+	Apart() bool
 	// Helpers are the processes outside of the container's cgroup.
 	Helpers() []usage.Process
 	// Ended is closed when the first process has exited.

@@ -82,6 +82,12 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if i.Client, err = agent.Connect(ctx, stream); err != nil {
 		return nil, err
 	}
+	if i.container != nil && i.container.Apart() {
+		if i.guest, err = cgroup.Of(i.container.First().PID); err != nil {
+			return nil, errors.Join(err, i.Client.Close())
+		}
+		i.More.Freezer, i.More.LimitedInside = i.guest.Freezer(false), true
+	}
 	ready, hello := time.Now(), i.Client.Hello()
 	agentTime := min(hello.AgentTime, ready.Sub(prepared))
 	i.Timeline = []environment.Phase{
@@ -148,7 +154,7 @@ func (i *instance) run(ctx context.Context, r environment.Request, s *specs.Spec
 		}
 		return i.runCommand(program, files, r.Owner.Adopt, to)
 	}
-	if i.container, err = m.Run(ctx, Bundle{ID: i.id, Directory: i.directory, Owner: r.Owner, Image: r.Image, Spec: s, Console: to}); err != nil {
+	if i.container, err = m.Run(ctx, Bundle{ID: i.id, Directory: i.directory, Owner: r.Owner, Image: r.Image, Limits: r.Limits, Spec: s, Console: to}); err != nil {
 		return nil, err
 	}
 	return i.container, nil
