@@ -132,7 +132,11 @@ make_disk() {
 	[ "$(id -u)" = 0 ] || die "needs root: for the owners of files and for mounts"
 	alive && die "the machine runs with an older disk: test-machine.sh stop"
 	from=$(mirror)
-	[ -n "$from" ] || die "apt's lists here have no mirror of Debian: run apt-get update"
+	if [ -z "$from" ]; then
+		apt-get update -qq
+		from=$(mirror)
+	fi
+	[ -n "$from" ] || die "apt's lists here have no mirror of Debian"
 	say "making the disk of $suite in $folder, which takes some minutes and 4 GB"
 	mkdir -p "$folder"
 	rm -f "$folder"/{made,disk,quick,key,key.pub}
