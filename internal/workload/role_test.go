@@ -118,6 +118,7 @@ func TestTheDriverHasTheLastHalfOfTheCoresAndTheServersTheFirst(t *testing.T) {
 	}{
 		{"two cores", both, []int{0, 1}, map[string][]int{"server": {0}, "driver": {1}}},
 		{"an odd number, not from 0", both, []int{3, 5, 6, 7, 9}, map[string][]int{"server": {3, 5}, "driver": {7, 9}}},
+		{"hyperthreads that have the last numbers", both, []int{0, 4, 1, 5, 2, 6, 3, 7}, map[string][]int{"server": {0, 1, 4, 5}, "driver": {2, 3, 6, 7}}},
 		{"several servers, one of a thread", three, []int{0, 1, 2, 3}, map[string][]int{"web": {0, 1}, "db": {0}, "driver": {2, 3}}},
 		{"one core", both, []int{4}, nil},
 		{"unknown cores", both, nil, nil},

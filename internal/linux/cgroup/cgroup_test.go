@@ -3,6 +3,7 @@ package cgroup
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,6 +173,37 @@ func TestTheExactTotalIsDividedInTheSampledProportion(t *testing.T) {
 			t.Fatalf("user %v and system %v of %v", user, system, after.Total-before.Total)
 		}
 	})
+}
+
+func TestTheHyperthreadsOfACoreFollowEachOther(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		siblings    []string // by core; "" for no file
+		cores, want []int
+	}{
+		{"numbered in a second turn", []string{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{0, 4, 1, 5, 2, 6, 3, 7}},
+		{"numbered together", []string{"0-1", "0-1", "2-3", "2-3"}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		{"no hyperthreads", []string{"0", "1", "2", "3"}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		{"some cores of the machine", []string{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, []int{1, 2, 5, 6}, []int{1, 5, 2, 6}},
+		{"a kernel that does not say it", []string{"0,2", "", "0,2", ""}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+	} {
+		sys := t.TempDir()
+		for core, text := range c.siblings {
+			topology := fmt.Sprintf("%s/devices/system/cpu/cpu%d/topology", sys, core)
+			if err := os.MkdirAll(topology, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if text == "" {
+				continue
+			}
+			if err := os.WriteFile(topology+"/thread_siblings_list", []byte(text+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := siblings(c.cores, sys); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
 }
 
 func TestListsOfCoresReadBackAsTheyWereWritten(t *testing.T) {

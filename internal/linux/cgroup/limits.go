@@ -1,11 +1,14 @@
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -180,6 +183,25 @@ func OwnCores() []int {
 		return nil
 	}
 	return CoresOf(&set)
+}
+
+// Siblings puts the hyperthreads of a processor's core beside each other: kernels number them
+// in a second turn, or together. Cores stay as they are where the kernel does not say it.
+func Siblings(cores []int) []int { return siblings(cores, "/sys") }
+
+func siblings(cores []int, sys string) []int {
+	first := map[int]int{} // of a core's hyperthreads
+	for _, c := range cores {
+		text, err := os.ReadFile(fmt.Sprintf("%s/devices/system/cpu/cpu%d/topology/thread_siblings_list", sys, c))
+		list := ParseCores(strings.TrimSpace(string(text)))
+		if err != nil || len(list) == 0 {
+			return cores
+		}
+		first[c] = slices.Min(list)
+	}
+	return slices.SortedFunc(slices.Values(cores), func(a, b int) int {
+		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a, b))
+	})
 }
 
 // CoresOf lists the cores of a set.
