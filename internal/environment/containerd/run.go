@@ -161,8 +161,8 @@ func (c *container) startTask(ctx, waiting context.Context, b oci.Bundle) (err e
 // First implements oci.Container.
 func (c *container) First() *shims.Process { return c.first }
 
-// Apart implements oci.Container.
-func (c *container) Apart() bool { return c.manager.options.family() == "kata" }
+// InGuest implements oci.Container.
+func (c *container) InGuest() bool { return c.manager.options.family() == "kata" }
 
 // Helpers implements oci.Container.
 func (c *container) Helpers() (list []usage.Process) {

@@ -27,7 +27,7 @@ type instance struct {
 	id        string // as the runtime knows it
 	directory string // the bundle
 	group     *cgroup.Group
-	guest     *cgroup.Group // of a container that is Apart, in place of group; else nil
+	guest     *cgroup.Group // of a container in a guest, in place of group; else nil
 	pausing   sync.Mutex
 	paused    bool // by runsc
 	network   *attachment
@@ -139,6 +139,22 @@ func (i *instance) Stop(ctx context.Context) error {
 	return nil
 }
 
+// adoptGuest takes the cgroup of the container's guest, if the runtime made it beside the
+// container's. Another is somebody else's, such as the engine's, and is not counted or frozen.
+func (i *instance) adoptGuest() error {
+	i.More.LimitedInside = true
+	guest, err := cgroup.Of(i.container.First().PID)
+	if err != nil {
+		return err
+	}
+	if filepath.Dir(guest.Path()) != filepath.Dir(i.group.Path()) {
+		i.Findings = append(i.Findings, "its guest is in the cgroup "+guest.Path()+", which tare does not count or freeze")
+		return nil
+	}
+	i.guest, i.More.Freezer = guest, guest.Freezer(false)
+	return nil
+}
+
 // ended is closed when the runtime, or the first process of a manager's container, has exited.
 func (i *instance) ended() <-chan struct{} {
 	if i.container != nil {
@@ -160,7 +176,7 @@ func (i *instance) remove(ctx context.Context) error {
 		}
 		problems = append(problems, err)
 	}
-	if i.guest != nil && filepath.Dir(i.guest.Path()) == filepath.Dir(i.group.Path()) { // the runtime leaves it
+	if i.guest != nil { // the runtime leaves it
 		problems = append(problems, i.guest.Kill(ctx), i.guest.Remove())
 	}
 	if i.runtime != nil {

@@ -56,9 +56,9 @@ type Container interface {
 	io.ReadWriteCloser // the agent's standard output and input
 	// First is the first process inside.
 	First() *shims.Process
-	// Apart reports whether the runtime made a guest, in a cgroup of its own and with the
+	// InGuest reports whether the runtime made a guest, in a cgroup of its own and with the
 	// limits inside, in place of joining the container's cgroup.
-	Apart() bool
+	InGuest() bool
 	// Helpers are the processes outside of the container's cgroup.
 	Helpers() []usage.Process
 	// Ended is closed when the first process has exited.

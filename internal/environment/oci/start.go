@@ -82,12 +82,6 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	if i.Client, err = agent.Connect(ctx, stream); err != nil {
 		return nil, err
 	}
-	if i.container != nil && i.container.Apart() {
-		if i.guest, err = cgroup.Of(i.container.First().PID); err != nil {
-			return nil, errors.Join(err, i.Client.Close())
-		}
-		i.More.Freezer, i.More.LimitedInside = i.guest.Freezer(false), true
-	}
 	ready, hello := time.Now(), i.Client.Hello()
 	agentTime := min(hello.AgentTime, ready.Sub(prepared))
 	i.Timeline = []environment.Phase{
@@ -97,6 +91,11 @@ func (e *environ) Start(ctx context.Context, r environment.Request) (_ environme
 	}
 	i.Route = e.paths(ctx, network, files)
 	i.Findings = i.group.Cautions(limits)
+	if i.container != nil && i.container.InGuest() {
+		if err := i.adoptGuest(); err != nil {
+			return nil, errors.Join(err, i.Client.Close())
+		}
+	}
 	if i.container != nil {
 		notes, err := shims.Shorten(ctx, i.Client, i.container.First())
 		if err != nil {
