@@ -23,7 +23,10 @@ func (d *decision) terms() (terms []Term) {
 	}
 	add(d.told[Safe], string(Safe), fmt.Sprintf("decided; interval, as a ratio, no wider than the change (or ±%s)", d.Plan.Design.Margin))
 	wide := "decided, with a wider interval"
-	if d.varied >= loudFrom {
+	switch {
+	case d.Manifest.Machine.Emulated():
+		wide = "decided, on an emulated processor: sizes differ on hardware"
+	case d.varied >= loudFrom:
 		wide = "decided, on a machine that was too noisy for sizes"
 	}
 	add(d.told[Direction], string(Direction), wide)

@@ -38,7 +38,7 @@ func caveat(what, reason, fix string) environment.Finding {
 func processor(root string) environment.Finding {
 	const what = "a real processor"
 	if m := (rundir.Machine{CPU: field(filepath.Join(root, "proc/cpuinfo"), "model name", ":")}); m.Emulated() {
-		return caveat(what, "this machine's processor is emulated ("+m.CPU+"): no change here has the size that it has on hardware", "measure on hardware, or on a virtual machine with KVM")
+		return caveat(what, "this machine's processor is emulated ("+m.CPU+"): changes measured here have other sizes on hardware", "measure on hardware, or on a virtual machine with KVM")
 	}
 	return fine(what, "not emulated, as far as its name tells")
 }
