@@ -141,8 +141,10 @@ done
 others=(${skip:+-skip="${skip#|}"})
 
 # Each line is appended to a file in one write, and passed on from there: in a pipe,
-# long lines of two programs would mix.
-all=$(mktemp)
+# long lines of two programs would mix. It is on a disk, since no event may get lost where
+# the memory for temporary files is used up.
+mkdir -p build/tools
+all=$(mktemp -p build/tools)
 running=0 status=0
 # shellcheck disable=SC2317 # the trap calls it
 end() {
@@ -154,7 +156,7 @@ end() {
 trap 'end; rm -rf "$all" ${own:+"$own"}' EXIT
 trap 'exit 1' TERM HUP
 # shellcheck disable=SC2016 # of Perl
-perl -e '$| = 1; open F, "<", shift; for (;;) { while (<F>) { exit if $_ eq "end\n"; print } select undef, undef, undef, 0.2; seek F, 0, 1 }' "$all" &
+perl -e '$| = 1; $all = shift; open F, "<", $all; for (;;) { $last = !-e $all; print while <F>; exit if $last; select undef, undef, undef, 0.2; seek F, 0, 1 }' "$all" &
 passing=$!
 
 # limit N : waits until fewer than N run.
@@ -186,6 +188,6 @@ while read -r phase package part run; do
 	if [ "$phase" != alone ] || ! asked "$package"; then continue; fi
 	job "$package" "$part" "$run" >>"$all" || status=1
 done <scripts/test-phases
-echo end >>"$all"
+rm "$all" # which ends what passes it on
 wait "$passing"
 exit "$status"
