@@ -2,7 +2,7 @@
 # Runs a command whose temporary files are in memory: it mounts a file system for them,
 # which $TMPDIR names, and unmounts it afterwards, however the command ended. Making many
 # small files and taking them away again takes several times as long on a disk. With
-# CI=true and 20 GiB of free memory the images of tests, which are 9, are there too, since
+# CI=true and 20 GiB of free memory the images of tests, which are 12, are there too, since
 # nobody uses them again.
 #
 #   with-memory.sh COMMAND...
@@ -25,7 +25,7 @@ for left in /tmp/tare.[0-9]*; do
 done
 memory=/tmp/tare.$$
 mkdir "$memory"
-mount -t tmpfs -o size=60%,mode=1777 tare "$memory" || { rmdir "$memory"; exec "$@"; }
+mount -t tmpfs -o size=70%,mode=1777 tare "$memory" || { rmdir "$memory"; exec "$@"; }
 export TARE_TEST_MEMORY=$memory TMPDIR=$memory
 [ "${CI:-}" != true ] || [ "$free" -lt $((20 << 20)) ] || export TARE_TEST_IMAGES=$memory/images
 
