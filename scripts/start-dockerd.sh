@@ -54,8 +54,9 @@ start_unit() {
 
 give_up() { # NAME SECONDS
 	tail -n 15 "$folder/$1.log" >&2 || true
+	if kill -0 "$pid" 2>/dev/null; then why="did not answer within $2 s"; else why="ended before it answered"; fi
 	end "$1"
-	die "$1 did not answer within $2 s; its last lines stand above, the rest in $folder/$1.log"
+	die "$1 $why; its last lines stand above, the rest in $folder/$1.log"
 }
 
 end() { # NAME

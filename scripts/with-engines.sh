@@ -41,10 +41,15 @@ end_engines() {
 
 flock -s 9
 trap end_engines EXIT
+# One starts engines while others wait: of two daemons one would fail, and take the pid
+# file of the other with it.
+exec 8>"$folder/starting"
+flock 8
 for engine in "${engines[@]}"; do
-	"$here/start-dockerd.sh" start "$engine" "$folder" 9>&- >&2 ||
+	"$here/start-dockerd.sh" start "$engine" "$folder" 8>&- 9>&- >&2 ||
 		echo "with-engines.sh: going on without $engine" >&2
 done
+exec 8>&-
 
 status=0
 run "$@" 9>&- || status=$?
