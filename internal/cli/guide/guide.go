@@ -379,8 +379,11 @@ func (m machine) works(kind string) bool {
 	return slices.ContainsFunc(m.checked, func(e doctor.Environment) bool { return e.Kind == kind && e.State != environment.Missing })
 }
 
-// comparesFirst says whether any environment works that the first study compares.
-func (m machine) comparesFirst() bool { return slices.ContainsFunc(m.compared, m.works) }
+// comparesFirst says whether any environment works, or may once it is checked, that the
+// first study compares.
+func (m machine) comparesFirst() bool {
+	return slices.ContainsFunc(m.compared, func(kind string) bool { return m.works(kind) || slices.Contains(m.unchecked, kind) })
+}
 
 // duration of the first study, and what is made meanwhile.
 func (m machine) duration() string {

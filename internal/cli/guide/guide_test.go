@@ -78,6 +78,9 @@ func TestTheGuideFitsAScreenInEveryState(t *testing.T) {
 		"made-images-only": here(func(m *machine) {
 			m.root, m.made, m.images = false, 0, errors.New("making a root file system needs root")
 		}),
+		"slow-checks": here(func(m *machine) {
+			m.made, m.checked, m.unchecked = 0, []doctor.Environment{works("bubblewrap"), works("native")}, []string{"docker", "kubernetes"}
+		}),
 		"without-native": here(func(m *machine) {
 			m.checked = []doctor.Environment{works("docker"), works("gvisor"), lacks("native", environment.Advice("run tare outside of this container, or start it with --privileged"))}
 		}),
