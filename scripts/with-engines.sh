@@ -33,7 +33,7 @@ end_engines() {
 	flock -u 9
 	flock -xn 9 || return 0
 	local engine
-	for engine in "${engines[@]}"; do
+	for engine in docker podman containerd; do # also those that another has started
 		compgen -G "$folder/$engine*.pid" >/dev/null || continue
 		"$here/start-dockerd.sh" stop "$engine" "$folder" 9>&- >&2 || true
 	done
