@@ -141,8 +141,8 @@ func (p Pack) number(role, key, text string, absent, most int) (int, error) {
 
 // Divide gives each role cores of its own, of those that an instance with all roles may
 // use: the driver the last ones, the others the first. Each side has half of them, or
-// fewer if the role cannot use as many. The hyperthreads of a core follow each other in
-// cores, so that no more than one core is in both halves. A driver alone has as many as
+// fewer if the role cannot use as many. The cores of a NUMA node follow each other in cores,
+// and in it the hyperthreads of a core, so that no more than one is in both halves. A driver alone has as many as
 // its pack says, and is not pinned if the pack does not say it. A role that is not in the
 // map runs on all cores.
 func (p Pack) Divide(cores []int) map[string][]int {

@@ -111,7 +111,7 @@ func (s *server) sendHello(o Options) error {
 		return err
 	}
 	hello := wire.Hello{
-		Protocol: wire.Protocol, Version: o.Version, PID: os.Getpid(), CPUs: runtime.NumCPU(), Cores: cgroup.Siblings(cgroup.OwnCores()),
+		Protocol: wire.Protocol, Version: o.Version, PID: os.Getpid(), CPUs: runtime.NumCPU(), Cores: cgroup.ByTopology(cgroup.OwnCores()),
 		Kernel: unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:]),
 		Uptime: Uptime(), Clock: Monotonic(),
 	}

@@ -26,8 +26,8 @@ type Hello struct {
 	AgentTime time.Duration `json:"agent_time"`
 	Kernel    string        `json:"kernel"`
 	CPUs      int           `json:"cpus"`
-	// Cores are the CPUs that the agent may use, by their numbers in the instance; the
-	// hyperthreads of a core follow each other.
+	// Cores are the CPUs that the agent may use, by their numbers in the instance; those
+	// of a NUMA node follow each other, and in it the hyperthreads of a core.
 	Cores []int `json:"cores,omitempty"`
 	// First is the request number below the first that this client may use. A
 	// relay sets it, since several clients share the agent.

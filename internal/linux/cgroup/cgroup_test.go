@@ -175,23 +175,32 @@ func TestTheExactTotalIsDividedInTheSampledProportion(t *testing.T) {
 	})
 }
 
-func TestTheHyperthreadsOfACoreFollowEachOther(t *testing.T) {
+func TestTheCoresOfANodeAndTheHyperthreadsOfACoreFollowEachOther(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		siblings    []string // by core; "" for no file
+		nodes       []int    // by core; nil for a kernel without NUMA
 		cores, want []int
 	}{
-		{"numbered in a second turn", []string{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{0, 4, 1, 5, 2, 6, 3, 7}},
-		{"numbered together", []string{"0-1", "0-1", "2-3", "2-3"}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
-		{"no hyperthreads", []string{"0", "1", "2", "3"}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
-		{"some cores of the machine", []string{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, []int{1, 2, 5, 6}, []int{1, 5, 2, 6}},
-		{"a kernel that does not say it", []string{"0,2", "", "0,2", ""}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		{"numbered in a second turn", []string{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, nil, []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{0, 4, 1, 5, 2, 6, 3, 7}},
+		{"numbered together", []string{"0-1", "0-1", "2-3", "2-3"}, nil, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		{"no hyperthreads", []string{"0", "1", "2", "3"}, nil, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		{"some cores of the machine", []string{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, nil, []int{1, 2, 5, 6}, []int{1, 5, 2, 6}},
+		{"a kernel that does not say it", []string{"0,2", "", "0,2", ""}, nil, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		{"nodes in turns", []string{"0", "1", "2", "3"}, []int{0, 1, 0, 1}, []int{0, 1, 2, 3}, []int{0, 2, 1, 3}},
+		{"nodes and hyperthreads in turns", []string{"0,4", "1,5", "2,6", "3,7", "0,4", "1,5", "2,6", "3,7"}, []int{0, 1, 0, 1, 0, 1, 0, 1}, []int{0, 1, 2, 3, 4, 5, 6, 7}, []int{0, 4, 2, 6, 1, 5, 3, 7}},
+		{"more nodes than ten", []string{"0", "1", "2"}, []int{10, 2, 2}, []int{0, 1, 2}, []int{1, 2, 0}},
 	} {
 		sys := t.TempDir()
 		for core, text := range c.siblings {
-			topology := fmt.Sprintf("%s/devices/system/cpu/cpu%d/topology", sys, core)
+			topology := fmt.Sprintf("%s/cpu%d/topology", sys, core)
 			if err := os.MkdirAll(topology, 0o755); err != nil {
 				t.Fatal(err)
+			}
+			if c.nodes != nil {
+				if err := os.Mkdir(fmt.Sprintf("%s/cpu%d/node%d", sys, core, c.nodes[core]), 0o755); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if text == "" {
 				continue
@@ -200,7 +209,7 @@ func TestTheHyperthreadsOfACoreFollowEachOther(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := siblings(c.cores, sys); !slices.Equal(got, c.want) {
+		if got := byTopology(c.cores, sys); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -185,22 +185,27 @@ func OwnCores() []int {
 	return CoresOf(&set)
 }
 
-// Siblings puts the hyperthreads of a processor's core beside each other: kernels number them
-// in a second turn, or together. Cores stay as they are where the kernel does not say it.
-func Siblings(cores []int) []int { return siblings(cores, "/sys") }
+// ByTopology puts the cores of a NUMA node beside each other, and in it the hyperthreads of
+// a core: kernels number both in turns, or together. Cores stay as they are where the kernel
+// does not say it.
+func ByTopology(cores []int) []int { return byTopology(cores, "/sys/devices/system/cpu") }
 
-func siblings(cores []int, sys string) []int {
-	first := map[int]int{} // of a core's hyperthreads
+func byTopology(cores []int, sys string) []int {
+	node, first := map[int]int{}, map[int]int{} // the first of a core's hyperthreads
 	for _, c := range cores {
-		text, err := os.ReadFile(fmt.Sprintf("%s/devices/system/cpu/cpu%d/topology/thread_siblings_list", sys, c))
+		text, err := os.ReadFile(fmt.Sprintf("%s/cpu%d/topology/thread_siblings_list", sys, c))
 		list := ParseCores(strings.TrimSpace(string(text)))
 		if err != nil || len(list) == 0 {
 			return cores
 		}
 		first[c] = slices.Min(list)
+		// A kernel without NUMA has none.
+		if nodes, _ := filepath.Glob(fmt.Sprintf("%s/cpu%d/node[0-9]*", sys, c)); len(nodes) > 0 {
+			node[c], _ = strconv.Atoi(strings.TrimPrefix(filepath.Base(nodes[0]), "node"))
+		}
 	}
 	return slices.SortedFunc(slices.Values(cores), func(a, b int) int {
-		return cmp.Or(cmp.Compare(first[a], first[b]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(node[a], node[b]), cmp.Compare(first[a], first[b]), cmp.Compare(a, b))
 	})
 }
 
