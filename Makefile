@@ -32,7 +32,8 @@ FUZZTIME ?= 20s
 
 agent := internal/agent/program/tare-agent
 # With this GOGC the compiler takes less time, within the limit of memory.
-go-build = GOGC=$(or $(GOGC),400) GOMEMLIMIT=$(or $(GOMEMLIMIT),2GiB) go build $(race) -ldflags "$(static) -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)"
+go-build = GOGC=$(or $(GOGC),400) GOMEMLIMIT=$(or $(GOMEMLIMIT),2GiB) go build $(race) -ldflags "$(static) -s -w$1"
+stamp = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
 # RACE=1 puts the race detector, which is linked through cgo, into tare, its agent
 # and the tests. Tare and the agent stay static, since they run in images.
@@ -48,11 +49,12 @@ as-root := $(if $(filter 0,$(shell id -u)),,sudo env "PATH=$(PATH)")
 
 .PHONY: build
 build: setup-build agent ## Build bin/tare, with its agent inside (the default)
-	$(go-build) -o bin/tare ./cmd/tare
+	$(call go-build, $(stamp)) -o bin/tare ./cmd/tare
 
+# Without a version: what embeds it is compiled again only if the agent has changed.
 .PHONY: agent
 agent: # after the set-up that brings Go
-	$(go-build) -o $(agent) ./cmd/tare-agent
+	$(call go-build) -o $(agent) ./cmd/tare-agent
 
 # The steps of make run, which a first user waits for.
 .PHONY: run-step-1 run-step-2

@@ -56,9 +56,8 @@ cd "$work/source"
 say "version $VERSION"
 build() { # ARCHITECTURE
 	say "building the program for $1"
-	local ldflags="-s -w -X main.version=$VERSION -X main.commit=$commit -X main.date=$date"
-	GOARCH=$1 go build -ldflags "$ldflags" -o internal/agent/program/tare-agent ./cmd/tare-agent
-	GOARCH=$1 go build -ldflags "$ldflags" -o "$work/$1/tare" ./cmd/tare
+	GOARCH=$1 go build -ldflags "-s -w" -o internal/agent/program/tare-agent ./cmd/tare-agent
+	GOARCH=$1 go build -ldflags "-s -w -X main.version=$VERSION -X main.commit=$commit -X main.date=$date" -o "$work/$1/tare" ./cmd/tare
 }
 for ARCH in ${ARCHITECTURES:=amd64 arm64}; do build "$ARCH"; done
 

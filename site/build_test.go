@@ -19,7 +19,7 @@ import (
 func TestTheDocumentationSiteBuilds(t *testing.T) {
 	needs.Network(t)
 	needs.Program(t, "python3", "bash")
-	if err := gobuild.Build("../bin/tare", "../cmd/tare", ""); err != nil {
+	if err := gobuild.Build("../bin/tare", "../cmd/tare"); err != nil {
 		t.Fatal(err)
 	}
 	if output, err := exec.CommandContext(t.Context(), "../scripts/docs.sh").CombinedOutput(); err != nil {

@@ -33,8 +33,6 @@ import (
 	"tare/internal/environment/support/rootfs"
 )
 
-var version = "unbuilt"
-
 // born is read before main, as close to the first instruction as Go allows.
 var born = server.Monotonic()
 
@@ -68,7 +66,6 @@ const usage = `tare-agent runs in the instances that tare starts. It is not mean
                          program and makes the files that some need, in the
                          current directory
   tare-agent init        run as a guest's init (also when called /init)
-  tare-agent --version
 `
 
 func init() {
@@ -117,9 +114,7 @@ func main() {
 	case "call":
 		err = calls.Run(args, os.Stdout)
 	case "init":
-		guest.Run(server.Options{Version: version, Born: born, Stop: stopSignal()})
-	case "--version", "-version", "version":
-		fmt.Println("tare-agent", version)
+		guest.Run(server.Options{Born: born, Stop: stopSignal()})
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
@@ -186,7 +181,7 @@ func serveStdio(args []string) error {
 		io.Reader
 		io.Writer
 	}{os.NewFile(uintptr(in), "stdin"), os.NewFile(uintptr(out), "stdout")}
-	return server.Serve(stream, server.Options{Version: version, Born: time.Duration(*since), Stop: stop, Environment: environment})
+	return server.Serve(stream, server.Options{Born: time.Duration(*since), Stop: stop, Environment: environment})
 }
 
 // attachTimeout bounds how long the agent waits for somebody to attach.

@@ -47,7 +47,7 @@ func tareOnTheNodes(t *testing.T) {
 	t.Helper()
 	directory := t.TempDir()
 	maker, archive := filepath.Join(directory, "maker"), filepath.Join(directory, "tare.tar")
-	if err := gobuild.Build(maker, "../../deploy/image", ""); err != nil {
+	if err := gobuild.Build(maker, "../../deploy/image"); err != nil {
 		t.Fatal(err)
 	}
 	for _, command := range [][]string{

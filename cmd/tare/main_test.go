@@ -53,7 +53,7 @@ func withProgram(run func() int) int {
 	}
 	defer os.RemoveAll(directory)
 	program = filepath.Join(directory, "tare")
-	if err := gobuild.Build(program, ".", ""); err != nil {
+	if err := gobuild.Build(program, "."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(dir, "tare-agent")
-	if err := gobuild.Build(program, "tare/cmd/tare-agent", "test"); err != nil {
+	if err := gobuild.Build(program, "tare/cmd/tare-agent"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -29,7 +29,6 @@ import (
 
 // Options configure Serve.
 type Options struct {
-	Version string
 	// Born is the monotonic time of the program's first instruction.
 	Born time.Duration
 	// Stop, when closed, ends serving as the end of the stream does. A terminating
@@ -111,7 +110,7 @@ func (s *server) sendHello(o Options) error {
 		return err
 	}
 	hello := wire.Hello{
-		Protocol: wire.Protocol, Version: o.Version, PID: os.Getpid(), CPUs: runtime.NumCPU(), Cores: cgroup.ByTopology(cgroup.OwnCores()),
+		Protocol: wire.Protocol, PID: os.Getpid(), CPUs: runtime.NumCPU(), Cores: cgroup.ByTopology(cgroup.OwnCores()),
 		Kernel: unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:]),
 		Uptime: Uptime(), Clock: Monotonic(),
 	}

@@ -20,9 +20,9 @@ func TestBothSidesSpeakOverAPipeInMemory(t *testing.T) {
 	defer cancel()
 	host, conn := net.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(conn, server.Options{Version: "here"}) }()
+	go func() { served <- server.Serve(conn, server.Options{}) }()
 	c, err := agent.Connect(ctx, host)
-	if err != nil || c.Hello().Version != "here" {
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()

@@ -12,9 +12,8 @@ import (
 // Hello is the agent's first message. An instance is ready when it arrives, in
 // every environment alike.
 type Hello struct {
-	Protocol int    `json:"protocol"`
-	Version  string `json:"version"`
-	PID      int    `json:"pid"`
+	Protocol int `json:"protocol"`
+	PID      int `json:"pid"`
 	// Uptime is the time since boot, as the instance's kernel reports it, when
 	// Hello was sent. In a guest, less AgentTime, it is the kernel's share of the
 	// start.

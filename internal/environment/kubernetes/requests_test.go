@@ -123,7 +123,7 @@ func TestARunSendsFewRequestsToTheAPIServer(t *testing.T) {
 	file := filepath.Join(directory, "config")
 	c := countRequests(t, s.account, file)
 	program, home := filepath.Join(directory, "tare"), filepath.Join(directory, "home")
-	if err := gobuild.Build(program, "tare/cmd/tare", ""); err != nil {
+	if err := gobuild.Build(program, "tare/cmd/tare"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(home, 0o700); err != nil {

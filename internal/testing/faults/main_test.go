@@ -41,7 +41,7 @@ func withProgram(run func() int) int {
 	if err == nil {
 		defer os.RemoveAll(directory)
 		program = filepath.Join(directory, "tare")
-		err = gobuild.Build(program, "tare/cmd/tare", "")
+		err = gobuild.Build(program, "tare/cmd/tare")
 	}
 	status := 1
 	if err == nil {

@@ -17,14 +17,15 @@ import (
 // Build builds a package's program, with the race detector if the test itself was
 // built with it. The program is static in both cases, since it may run where no C
 // library is; a static C library's look-ups of users and hosts would crash, so that
-// Go's are taken. version is its main.version; "" leaves it as it is.
+// Go's are taken.
 //
 // In the directory $TARE_TEST_PROGRAMS, which scripts/go-test.sh makes for one run, a
-// program is built once for all tests.
-func Build(path, pkg, version string) error {
+// program is built once for all tests. They share one file where they can: it is large, and
+// the directory may be in memory.
+func Build(path, pkg string) error {
 	shared := os.Getenv("TARE_TEST_PROGRAMS")
 	if shared == "" {
-		return build(path, pkg, version)
+		return build(path, pkg)
 	}
 	name := strings.TrimPrefix(pkg, "tare/")
 	if strings.HasPrefix(pkg, ".") {
@@ -42,11 +43,14 @@ func Build(path, pkg, version string) error {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return fmt.Errorf("lock %s: %w", shared, err)
 	}
-	program := filepath.Join(shared, strings.ReplaceAll(name, "/", "-")+version)
+	program := filepath.Join(shared, strings.ReplaceAll(name, "/", "-"))
 	if _, err := os.Stat(program); err != nil {
-		if err := build(program, pkg, version); err != nil {
+		if err := build(program, pkg); err != nil {
 			return err
 		}
+	}
+	if os.Link(program, path) == nil {
+		return nil
 	}
 	if output, err := exec.Command("cp", "--reflink=auto", program, path).CombinedOutput(); err != nil {
 		return fmt.Errorf("copy %s: %w: %s", program, err, output)
@@ -54,13 +58,10 @@ func Build(path, pkg, version string) error {
 	return nil
 }
 
-func build(path, pkg, version string) error {
+func build(path, pkg string) error {
 	cgo, linking, args := "0", "-s -w", []string{"build", "-o", path}
 	if Raced() { // the detector is linked through cgo
 		cgo, linking, args = "1", "-linkmode external -extldflags -static", append(args, "-race", "-tags=netgo,osusergo")
-	}
-	if version != "" {
-		linking += " -X main.version=" + version
 	}
 	cmd := exec.Command("go", append(args, "-ldflags="+linking, pkg)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)

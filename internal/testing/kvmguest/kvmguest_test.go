@@ -75,7 +75,7 @@ func newGuests(t *testing.T) guests {
 		t.Fatal(err)
 	}
 	g := guests{filepath.Join(t.TempDir(), "kvmguest"), kept}
-	if err := gobuild.Build(g.program, ".", ""); err != nil {
+	if err := gobuild.Build(g.program, "."); err != nil {
 		t.Fatal(err)
 	}
 	return g

@@ -22,7 +22,7 @@ var doubles []io.Closer
 // prints when it is ready.
 func Double(directory, source string, args ...string) (line string, err error) {
 	program := filepath.Join(directory, path.Base(source))
-	if err := gobuild.Build(program, source, ""); err != nil {
+	if err := gobuild.Build(program, source); err != nil {
 		return "", err
 	}
 	if err := os.Symlink(Images(), filepath.Join(directory, "images")); err != nil {

@@ -27,7 +27,7 @@ func Fake(folder string) (options string, err error) {
 		return "", err
 	}
 	if _, err := os.Stat(program); errors.Is(err, os.ErrNotExist) {
-		if err := gobuild.Build(program, source, ""); err != nil {
+		if err := gobuild.Build(program, source); err != nil {
 			return "", err
 		}
 		for _, words := range [][]string{
