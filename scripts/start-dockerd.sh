@@ -77,6 +77,11 @@ end() { # NAME
 	rm -f "$file"
 }
 
+# nobody_listens SOCKET : the kernel refuses a connection.
+nobody_listens() {
+	perl -MIO::Socket::UNIX -MErrno=ECONNREFUSED -e 'exit 1 if IO::Socket::UNIX->new(shift); exit($! == ECONNREFUSED ? 0 : 1)' "$1"
+}
+
 docker_answers() { docker version --format '{{.Server.Version}}'; }
 
 start_docker() {
@@ -92,6 +97,9 @@ start_docker() {
 		return
 	fi
 	command -v dockerd >/dev/null || die "no dockerd: apt-get install docker.io"
+	# dockerd waits a minute for a containerd whose socket it finds, also of one that was killed.
+	socket=/run/containerd/containerd.sock
+	if [ -S "$socket" ] && nobody_listens "$socket"; then rm -f "$socket"; fi
 	set --
 	# A runtime that stands in daemon.json as well would keep dockerd from starting.
 	if [ -x "$runsc" ] && ! grep -qs '"runtimes"' /etc/docker/daemon.json; then
