@@ -58,7 +58,7 @@ func started(t *testing.T, h host.Host, o remote.Options) (string, error) {
 	return filepath.Join(o.Home, at), err
 }
 
-func TestTheProgramIsComparedBeforeEachStart(t *testing.T) {
+func TestWhatIsNotTheProgramIsReplacedBeforeEachStart(t *testing.T) {
 	needs.Root(t)
 	own, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -74,6 +74,7 @@ func TestTheProgramIsComparedBeforeEachStart(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for what, change := range map[string]func() error{
+			"a part":            func() error { return os.Truncate(file, int64(len(own))-1) },
 			"another program":   func() error { return os.WriteFile(file, []byte("#!/bin/sh\necho taken over >&2\n"), 0o755) },
 			"a file of another": func() error { return os.Chown(file, nobody, nobody) },
 			"a writable file":   func() error { return os.Chmod(file, 0o777) },
@@ -99,6 +100,40 @@ func TestTheProgramIsComparedBeforeEachStart(t *testing.T) {
 		}
 		if left, _ := filepath.Glob("/tmp/" + filepath.Base(file) + "-*"); len(left) > 0 {
 			t.Errorf("left: %q", left)
+		}
+	}
+}
+
+// damaging changes what is copied to a host.
+type damaging struct {
+	host.Host
+	change func(io.Reader) io.Reader
+}
+
+func (d damaging) Put(ctx context.Context, path string, mode fs.FileMode, content io.Reader) error {
+	return d.Host.Put(ctx, path, mode, d.change(content))
+}
+
+func TestACopyThatIsDamagedIsNeverNamedAsTheProgram(t *testing.T) {
+	needs.Root(t)
+	for name, login := range map[string]struct {
+		host host.Host
+		sudo bool
+	}{"root": {localhost.Host{}, false}, "sudo": {user{}, true}} {
+		for what, change := range map[string]func(io.Reader) io.Reader{
+			"a part": func(r io.Reader) io.Reader { return io.LimitReader(r, 1000) },
+			"another beginning": func(r io.Reader) io.Reader {
+				_, _ = io.CopyN(io.Discard, r, 9)
+				return io.MultiReader(strings.NewReader("#!/bin/sh"), r)
+			},
+		} {
+			o := remote.Options{Home: t.TempDir(), Sudo: login.sudo}
+			if _, err := started(t, damaging{login.host, change}, o); err == nil || !strings.Contains(err.Error(), "has the SHA-256") {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(o.Home, "programs", "*")); len(left) > 0 {
+				t.Errorf("%s, %s: left %q", name, what, left)
+			}
 		}
 	}
 }
