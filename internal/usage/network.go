@@ -144,7 +144,8 @@ var colon = []byte(":")
 
 func (t *traffic) counted(device []byte) bool {
 	if len(t.devices) == 0 {
-		return string(device) != "lo"
+		// What passes the device of Kata's guest passes the container's too.
+		return string(device) != "lo" && !bytes.HasSuffix(device, []byte("_kata"))
 	}
 	return slices.ContainsFunc(t.devices, func(d string) bool { return d == string(device) })
 }
