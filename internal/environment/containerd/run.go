@@ -191,6 +191,9 @@ func (c *container) Remove(ctx context.Context) error {
 		problems = append(problems, remove(ctx, c.manager, c.made))
 	}
 	problems = append(problems, shims.EndAll(ctx, c.processes))
+	if c.made != nil {
+		problems = append(problems, shims.EndOverhead(ctx, c.made.ID()))
+	}
 	if c.forget != nil {
 		c.forget()
 	}

@@ -64,7 +64,7 @@ func sweepAt(ctx context.Context, m *manager, home string, dead func(ownerID str
 	err = m.explain("listing the leases of "+home, err)
 	for _, found := range containers {
 		failed := remove(ctx, m, found)
-		done("container "+found.ID(), errors.Join(failed, shims.EndAll(ctx, shims.Serving(found.ID()))))
+		done("container "+found.ID(), errors.Join(failed, shims.EndAll(ctx, shims.Serving(found.ID())), shims.EndOverhead(ctx, found.ID())))
 	}
 	for _, found := range list {
 		if left(found.Labels) {

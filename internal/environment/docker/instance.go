@@ -141,7 +141,7 @@ func (i *instance) remove(ctx context.Context) error {
 	if i.id != "" {
 		problems = append(problems, i.engine.removeContainer(ctx, i.id))
 		if len(i.processes) > 0 {
-			err := shims.EndAll(ctx, append(i.processes, shims.Serving(i.id)...))
+			err := errors.Join(shims.EndAll(ctx, append(i.processes, shims.Serving(i.id)...)), shims.EndOverhead(ctx, i.id))
 			if err == nil {
 				i.NoteExit(time.Now())
 			}
@@ -199,7 +199,7 @@ func (e *engine) removeContainer(ctx context.Context, id string) error {
 // cgroups that a runtime made for it: runsc leaves both when a start fails. parent is the
 // cgroup in which the container's was to be created, "" if the engine decided.
 func endHelpers(ctx context.Context, id, parent string) error {
-	err := shims.EndAll(ctx, shims.Serving(id))
+	err := errors.Join(shims.EndAll(ctx, shims.Serving(id)), shims.EndOverhead(ctx, id))
 	groups := []string{"/docker/" + id, "/libpod_parent/libpod-" + id}
 	if parent != "" {
 		groups = append(groups, parent+"/"+id)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/agent"
+	"tare/internal/linux/cgroup"
 	"tare/internal/linux/procfile"
 )
 
@@ -112,6 +113,28 @@ func Serving(id string) (found []*Process) {
 		}
 	}
 	return found
+}
+
+// Overhead is the cgroup in which Kata Containers starts all that serves a guest, and keeps
+// its shim and virtiofsd; nil where there is none. id is that of the container or sandbox.
+func Overhead(id string) *cgroup.Group {
+	if strings.Trim(id, ".") == "" || strings.Contains(id, "/") {
+		return nil
+	}
+	group, err := cgroup.At("/kata_overhead/" + id)
+	if err != nil || !group.Exists() {
+		return nil
+	}
+	return group
+}
+
+// EndOverhead ends what is in that group, and removes it: Kata leaves it on cgroup v2.
+func EndOverhead(ctx context.Context, id string) error {
+	group := Overhead(id)
+	if group == nil {
+		return nil
+	}
+	return errors.Join(group.Kill(ctx), group.Remove())
 }
 
 // ViaEngine begins the note on an agent that is reached through the engine.

@@ -4,6 +4,10 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+
+	"tare/internal/base/crash"
+	"tare/internal/linux/cgroup"
+	"tare/internal/testing/needs"
 )
 
 // A shim of Kata Containers that is killed leaves its QEMU, whose name has the container's.
@@ -35,5 +39,44 @@ func TestAGuestThatLostItsShimIsEnded(t *testing.T) {
 	}
 	if left := Serving(id); len(left) > 0 {
 		t.Errorf("left is process %d", left[0].PID)
+	}
+}
+
+// Kata Containers leaves the group in which a guest started; those of others stay.
+func TestTheGroupOfAGuestIsEndedByAWholeIDAlone(t *testing.T) {
+	needs.Root(t)
+	top, err := cgroup.At("/kata_overhead")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(top.RemoveEmpty)
+	const mine, other = "tare-test-shims-b1-kata-1", "tare-test-shims-b1-kata-12"
+	for _, id := range []string{mine, other} {
+		group, err := cgroup.Create("/kata_overhead/"+id, cgroup.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = group.Remove() })
+		c := exec.CommandContext(t.Context(), "sleep", "600")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		crash.Go(func() { ended <- c.Wait() })
+		t.Cleanup(func() { _, _ = c.Process.Kill(), <-ended })
+		if err := group.Add(c.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"", ".", "..", "/", "a/b", "../kata_overhead", mine[:10]} {
+		if group := Overhead(id); group != nil {
+			t.Errorf("%q is the id of %s", id, group.Path())
+		}
+	}
+	if err := EndOverhead(t.Context(), mine); err != nil || Overhead(mine) != nil {
+		t.Errorf("%v, left is %v", err, Overhead(mine))
+	}
+	if pids, err := Overhead(other).PIDs(); err != nil || len(pids) != 1 {
+		t.Errorf("in another group are %v, %v", pids, err)
 	}
 }
