@@ -20,6 +20,7 @@ import (
 	"tare/internal/base/crash"
 	"tare/internal/environment"
 	"tare/internal/environment/kubernetes/api"
+	"tare/internal/linux/cgroup"
 	"tare/internal/usage"
 )
 
@@ -39,6 +40,7 @@ type instance struct {
 	channel   *channel
 	footprint usage.Footprint
 	thaw      func(context.Context) error // before the stop; nil for a pod that is not frozen
+	around    *cgroup.Group               // of a Kata guest's shim, which Kata leaves; nil without one
 	seen      knowledge                   // what files of the node tell; empty where they are not here
 	known     knowledge
 	ran       [2]time.Time // between which the container began, by this machine's clock
@@ -126,6 +128,9 @@ func (i *instance) remove(ctx context.Context) error {
 	var problems []error
 	if i.created {
 		problems = append(problems, i.cluster.removePod(ctx, i.name))
+	}
+	if i.around != nil {
+		problems = append(problems, i.around.Remove())
 	}
 	if i.channel != nil {
 		i.channel.Close()

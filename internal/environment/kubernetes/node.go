@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +21,7 @@ import (
 	"tare/internal/base/bounded"
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
+	"tare/internal/environment/support/shims"
 	"tare/internal/linux/cgroup"
 	"tare/internal/linux/procfile"
 	"tare/internal/usage"
@@ -60,10 +62,14 @@ func (i *instance) find() error {
 	if err != nil || len(pids) == 0 {
 		return fmt.Errorf("its cgroup %s has no processes (%v)", group.Path(), err)
 	}
-	slices.Sort(pids)
 	i.footprint, i.More.Freezer = usage.Footprint{Cgroups: []string{group.Path()}}, group.Freezer(false)
+	if id, kata := kataSandbox(group); kata {
+		i.More.LimitedInside = true
+		i.around = shims.Overhead(id)
+	}
+	slices.Sort(pids)
 	for _, pid := range pids {
-		// gVisor's gofers have a network namespace without devices.
+		// gVisor's gofers have a network namespace without devices, Kata's shim has the node's.
 		if i.footprint.NetworkPID == 0 && i.options.Network == "cni" && hasNetwork(pid) {
 			i.footprint.NetworkPID = pid
 		}
@@ -73,11 +79,24 @@ func (i *instance) find() error {
 			i.More.Freezer = environment.Unfreezable{Why: fmt.Errorf("freezing the pod: %w; which platform runsc uses is in the node's configuration", oci.ErrSystrap)}
 		}
 	}
-	if shim := parentOf(pids[0]); shim > 1 && !slices.Contains(pids, shim) {
+	shim := shimOf(pids)
+	if shim > 1 && !slices.Contains(pids, shim) {
 		i.footprint.Processes = []usage.Process{{PID: shim, Role: "shim"}}
 	}
-	i.seen = fromFiles(i.rootOf(), string(i.pod.UID), group.Path())
+	// The root of the node's container runtime.
+	i.seen = fromFiles(fmt.Sprintf("/proc/%d/root", max(shim, 1)), string(i.pod.UID), group.Path())
 	return nil
+}
+
+// kataSandbox is the id of a pod's sandbox, where Kata Containers made a cgroup for its guest.
+func kataSandbox(pod *cgroup.Group) (id string, is bool) {
+	groups, _ := pod.Children()
+	for _, name := range groups {
+		if id, is = strings.CutPrefix(name, "kata_"); is {
+			return id, true
+		}
+	}
+	return "", false
 }
 
 // uidForm is that of the UIDs of pods. What an API server says is not trusted with the
@@ -120,8 +139,12 @@ func podGroup(uid string) (*cgroup.Group, error) {
 	return cgroup.At(found)
 }
 
-// hasNetwork says whether a process sees more devices than a loopback.
+// hasNetwork says whether a process sees more devices than a loopback, and not the node's.
 func hasNetwork(pid int) bool {
+	space := func(pid string) string { text, _ := os.Readlink("/proc/" + pid + "/ns/net"); return text }
+	if own := space(strconv.Itoa(pid)); own != "" && (own == space("1") || own == space("self")) {
+		return false
+	}
 	table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", pid))
 	for line := range strings.Lines(string(table)) {
 		if device, _, is := strings.Cut(strings.TrimSpace(line), ":"); is && device != "lo" {
@@ -131,14 +154,18 @@ func hasNetwork(pid int) bool {
 	return false
 }
 
-// parentOf is the parent of a process if it is a shim; 0 otherwise.
-func parentOf(pid int) int {
-	parent := procfile.Parent(pid)
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", parent))
-	if err != nil || !bytes.HasPrefix(name, []byte("containerd-shim")) && !bytes.HasPrefix(name, []byte("conmon")) {
-		return 0
+// shimOf is the shim of a pod's processes: the parent of one, or with Kata Containers one of
+// them; 0 where there is none.
+func shimOf(pids []int) int {
+	for _, pid := range pids {
+		for _, at := range []int{procfile.Parent(pid), pid} {
+			name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", at))
+			if err == nil && (bytes.HasPrefix(name, []byte("containerd-shim")) || bytes.HasPrefix(name, []byte("conmon"))) {
+				return at
+			}
+		}
 	}
-	return parent
+	return 0
 }
 
 // effectiveLimits are those that the kubelet reports in the pod's status, and where it
@@ -177,7 +204,8 @@ func findPod(_ context.Context, options any, uid string) (environment.Instance, 
 		return nil, err
 	}
 	f := &found{footprint: i.footprint}
-	f.More = environment.Details{Facts: i.seen.facts, Unknown: i.seen.unknown, Freezer: i.More.Freezer}
+	f.More = i.More
+	f.More.Facts, f.More.Unknown = i.seen.facts, i.seen.unknown
 	return f, nil
 }
 
@@ -306,14 +334,4 @@ func networksOf(directory, uid string) (string, error) {
 		return "", fmt.Errorf("the results of CNI in %s have none of the pod", cniResults)
 	}
 	return strings.Join(networks, "; "), nil
-}
-
-// rootOf is the root of the node's container runtime: that of the pod's shim, or of the
-// first process.
-func (i *instance) rootOf() string {
-	pid := 1
-	if len(i.footprint.Processes) > 0 {
-		pid = i.footprint.Processes[0].PID
-	}
-	return fmt.Sprintf("/proc/%d/root", pid)
 }
