@@ -14,7 +14,8 @@
 # out what takes hours; SMALL=1 is a machine of one processor, without engines, images and a
 # QEMU, for the tests of what an ordinary user does under systemd. PROGRAMS is a directory
 # that is copied over its root: firecracker, jailer and cloud-hypervisor below usr/local/bin
-# are tested too, and a Kata Containers.
+# are tested too, and a Kata Containers. KINDS are kinds of the suite, one a line, in place of
+# all.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -219,12 +220,15 @@ compile() {
 }
 
 # events PACKAGE FLAG... : runs its tests in the machine and prints what go test -json does.
+# What ends in "without root" runs as the ordinary user, in a subtree of cgroups.
 events() {
-	local package=${1#tare/internal/} name
+	local package=${1#tare/internal/} name as=root store=$images scope=
 	name=$(basename "${package%% *}").test
+	case $package in *"without root)") as=user store=/home/user/images scope="systemd-run --user --scope --quiet -p Delegate=yes" ;; esac
 	shift
-	inside "cp -u /share/$folder/tests/$name /var/tmp/ && cd /share/internal/${package%% *} && TMPDIR=/var/tmp TARE_TEST_MACHINE=1 TARE_TEST_SHORT=${TARE_TEST_SHORT:-} TARE_TEST_IMAGES=$images \
-		exec /var/tmp/$name -test.v=test2json -test.timeout=6h $(printf ' %q' "${@/#-r/-test.r}")" </dev/null 2>&1 | go tool test2json -t -p "tare/internal/$package"
+	inside "cp -u /share/$folder/tests/$name /var/tmp/" </dev/null
+	AS=$as inside "cd /share/internal/${package%% *} && TMPDIR=/var/tmp TARE_TEST_MACHINE=1 TARE_TEST_SHORT=${TARE_TEST_SHORT:-} TARE_TEST_IMAGES=$store \
+		exec $scope /var/tmp/$name -test.v=test2json -test.timeout=2h $(printf ' %q' "${@/#-r/-test.r}")" </dev/null 2>&1 | go tool test2json -t -p "tare/internal/$package"
 }
 
 # restart_docker CONFIGURATION : with more of daemon.json than the runtime runsc.
@@ -257,15 +261,60 @@ tests() {
 	events linux/cgroup "$@" || status=1
 	events environment/native -run=OrdinaryUser "$@" || status=1
 	vmm_tests "$@" || status=1
-	[ -z "${TARE_TEST_SHORT:-}" ] || return $status
-	restart_docker ""
-	inside 'loginctl enable-linger user' </dev/null
+	[ -n "${TARE_TEST_SHORT:-}" ] || suite "$@" || status=1
+	return $status
+}
+
+# suite FLAG... : the conformance suite, a process for each kind: an emulated machine ends or
+# hangs now and then, which costs the rest of that kind alone. KINDS are some, one a line.
+suite() {
+	local kind features status=0 containerd="docker (containerd's store)"
+	equip_user
+	case " $* " in *" -run"*) # some cases, of all kinds
+		restart_docker ""
+		events testing/conformance "$@"
+		return
+		;;
+	esac
+	while IFS= read -r kind <&3; do
+		if ! timeout 300 scripts/test-machine.sh ssh true </dev/null; then
+			say "the machine does not answer and is started again, before $kind: $(tail -n 3 "$folder/console")"
+			stop
+			boot
+			provide
+			equip_user
+		fi
+		features=
+		[ "$kind" != "$containerd" ] || features=', "features": {"containerd-snapshotter": true}'
+		restart_docker "$features"
+		events "testing/conformance ($kind)" "-run=TestEveryProviderDoesWhatAnInstancePromises/^$(tr ' ' _ <<<"${kind% (*}")\$" "$@" || status=1
+	done 3<<<"${KINDS:-$(sed -n '/^var onMachine/,/^}/s/^\t{"\([^"]*\)".*/\1/p' internal/testing/conformance/suite_test.go; echo "$containerd")}"
+	return $status
+}
+
+# provide : puts what is tested into the machine that has just started.
+provide() {
+	inside "install /share/bin/tare $([ -n "$small" ] || echo /share/build/bin/runsc) /usr/local/bin/" </dev/null
+	[ -z "${PROGRAMS:-}" ] || tar -C "$PROGRAMS" --owner=0 --group=0 -c . | inside 'tar -C / -x --keep-directory-symlink'
+}
+
+# equip_user : gives the ordinary user engines, all controllers, as doctor says how, and the
+# images of the tests.
+equip_user() {
+	! inside 'test -e /home/user/images' </dev/null || return 0
+	inside "mkdir -p /etc/systemd/system/user@.service.d; printf '[Service]\nDelegate=cpu cpuset io memory pids\n' >/etc/systemd/system/user@.service.d/delegate.conf
+		systemctl daemon-reload; loginctl enable-linger user; cp -r $images /home/user/images; chown -R user: /home/user/images" </dev/null
 	# shellcheck disable=SC2016 # of the machine
 	AS=user inside 'PATH=$PATH:/usr/share/docker.io/contrib:/usr/sbin; dockerd-rootless-setuptool.sh install; systemctl --user start podman.socket' </dev/null >&2 || true
-	events testing/conformance -run=TestEveryProviderDoesWhatAnInstancePromises "$@" || status=1
-	restart_docker ', "features": {"containerd-snapshotter": true}'
-	events "testing/conformance (containerd's image store)" '-run=TestEveryProviderDoesWhatAnInstancePromises/^docker$' "$@" || status=1
-	return $status
+}
+
+# table : what became of the tests of each package, and of each kind of the suite.
+table() {
+	jq -rn '[inputs | select(.Package)] | group_by(.Package)[]
+		| ([.[] | .Test // empty | split("/") | .[:-1] | join("/")] | unique) as $parents
+		| ([.[] | select(.Test and (.Action | IN("run", "pass", "fail", "skip")) and (.Test | IN($parents[]) | not))] | group_by(.Test) | map(last.Action)) as $ends
+		| def ended($how): $ends | map(select(. == $how)) | length;
+		"\(.[0].Package | ltrimstr("tare/internal/")): \(ended("pass")) passed, \(ended("fail")) failed, \(ended("skip")) skipped, \(ended("run")) did not end; \([.[] | select(.Test == null) | .Elapsed // 0] | add) s"' build/tools/machine.json
 }
 
 run() {
@@ -278,9 +327,9 @@ run() {
 	[ -n "$small${TARE_TEST_SHORT:-}" ] || add_quick
 	trap stop EXIT
 	boot
-	inside "install /share/bin/tare $([ -n "$small" ] || echo /share/build/bin/runsc) /usr/local/bin/" </dev/null
-	[ -z "${PROGRAMS:-}" ] || tar -C "$PROGRAMS" --owner=0 --group=0 -c . | inside 'tar -C / -x --keep-directory-symlink'
+	provide
 	scripts/gotestsum.sh machine scripts/test-machine.sh tests "$@" || status=1
+	[ -n "$small${TARE_TEST_SHORT:-}" ] || table
 	# Here KVM works.
 	grep -vi kvm scripts/allowed-skips >build/tools/allowed-skips-machine
 	scripts/summary.sh machine build/tools/allowed-skips-machine || status=1
@@ -293,6 +342,6 @@ boot) compile testing/machine && make_disk && boot ;;
 ssh) shift && inside "$@" ;;
 stop) stop ;;
 run) shift && run "$@" ;;
-tests) shift && tests "$@" ;; # of run
+tests | suite) "$@" ;; # of run
 *) sed -n '5,9s/^# *//p' "$0" >&2; exit 2 ;;
 esac

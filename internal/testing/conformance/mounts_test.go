@@ -3,7 +3,9 @@ package conformance
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,10 +61,10 @@ func directoriesOfThisMachineAreMounted(t *testing.T, s *scene) {
 		t.Logf("refused before the start: %v", err)
 		return
 	}
-	shown := t.TempDir()
+	shown := filepath.Join(filepath.Dir(s.home), "shown")
 	text := numbers(100_000)
 	for _, err := range []error{
-		os.Chmod(shown, 0o755), os.Mkdir(filepath.Join(shown, "deep"), 0o755),
+		os.MkdirAll(filepath.Join(shown, "deep"), 0o755),
 		os.WriteFile(filepath.Join(shown, "deep/numbers"), text, 0o644),
 		os.WriteFile(filepath.Join(shown, "deep/program"), []byte(aMountedProgram), 0o755),
 		os.WriteFile(filepath.Join(shown, "only.conf"), []byte("answer = 42\n"), 0o644),
@@ -71,6 +73,7 @@ func directoriesOfThisMachineAreMounted(t *testing.T, s *scene) {
 			t.Fatal(err)
 		}
 	}
+	s.belongs(t, shown)
 	i := s.start(t, "mounts", func(r *environment.Request) {
 		r.Mounts = []environment.Mount{
 			{From: shown, To: "/work"}, {From: shown, To: "/srv/read/only", ReadOnly: true},
@@ -89,5 +92,20 @@ func directoriesOfThisMachineAreMounted(t *testing.T, s *scene) {
 	s.end(t, i)
 	if left, err := os.ReadFile(filepath.Join(shown, "deep/numbers")); err != nil || !bytes.Equal(left, text) {
 		t.Errorf("after the stop the mounted file is another one: %v", err)
+	}
+}
+
+// belongs gives what is below a directory to the user of a rootless engine, who is root in its
+// containers.
+func (s *scene) belongs(t *testing.T, directory string) {
+	t.Helper()
+	if !s.rootless() {
+		return
+	}
+	err := filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, rootlessUser, rootlessUser))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

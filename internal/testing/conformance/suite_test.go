@@ -81,6 +81,7 @@ var providers = []provider{
 // ordinary user has engines.
 var onMachine = []provider{
 	{"native", "native", `{}`, nil},
+	{withoutRoot, "native", `{}`, nil},
 	{"docker", "docker", `{}`, nil},
 	{"docker rootless", "docker", `{"socket": "unix:///run/user/1000/docker.sock"}`, nil},
 	{"podman", "podman", `{}`, nil},
@@ -101,6 +102,15 @@ var onMachine = []provider{
 	{"docker kata", "docker", `{"runtime": "io.containerd.kata.v2"}`, nil},
 	{"containerd kata", "containerd", `{"runtime": "io.containerd.kata.v2"}`, nil},
 }
+
+// rootlessUser has the rootless engines of the machine.
+const rootlessUser = 1000
+
+// rootless says whether an ordinary user's engine has the instances.
+func (s *scene) rootless() bool { return strings.HasSuffix(s.name, "rootless") }
+
+// withoutRoot is a provider whose tests an ordinary user runs.
+const withoutRoot = "native without root"
 
 func init() {
 	if os.Getenv("TARE_TEST_MACHINE") != "" {
@@ -200,8 +210,8 @@ func TestEveryProviderDoesWhatAnInstancePromises(t *testing.T) {
 	rows, first := map[string][]string{}, &inventory{}
 	for n, p := range providers {
 		another := slices.ContainsFunc(providers[:n], func(other provider) bool { return other.kind == p.kind })
-		rows[p.name] = slices.Repeat([]string{"-"}, len(cases))
 		t.Run(p.name, func(t *testing.T) {
+			rows[p.name] = slices.Repeat([]string{"-"}, len(cases))
 			s := p.prepare(t)
 			s.first = first
 			for n, c := range cases {
@@ -218,12 +228,13 @@ func TestEveryProviderDoesWhatAnInstancePromises(t *testing.T) {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	for _, p := range providers {
+	ran := slices.DeleteFunc(slices.Clone(providers), func(p provider) bool { return rows[p.name] == nil })
+	for _, p := range ran {
 		fmt.Fprintf(w, "\t%s", p.name)
 	}
 	for n, c := range cases {
 		fmt.Fprintf(w, "\n%s", c.name)
-		for _, p := range providers {
+		for _, p := range ran {
 			fmt.Fprintf(w, "\t%s", rows[p.name][n])
 		}
 	}
@@ -252,9 +263,17 @@ func TestTheSuiteHasEveryKind(t *testing.T) {
 // prepare skips where the provider does not work.
 func (p provider) prepare(t *testing.T) *scene {
 	t.Helper()
-	needs.Root(t)
+	if p.name != withoutRoot {
+		needs.Root(t)
+	} else if os.Geteuid() == 0 {
+		t.Skip("needs an ordinary user: this is root")
+	}
 	testenv.NeedsAgent(t)
-	home := filepath.Join(needs.Disk(t), oddHome) // which limits of I/O need
+	above := needs.Disk(t)                         // which limits of I/O need
+	if err := os.Chmod(above, 0o711); err != nil { // for the user of a rootless engine
+		t.Fatal(err)
+	}
+	home := filepath.Join(above, oddHome)
 	t.Cleanup(func() {
 		for _, end := range sshMachines {
 			if err := end(); err != nil {
