@@ -84,9 +84,7 @@ func (s *Store) names() map[string][]string {
 }
 
 func (s *Store) records() []string {
-	recipes, _ := filepath.Glob(s.files.Path("recipes", "*.json"))
-	references, _ := filepath.Glob(s.files.Path("references", "*.json"))
-	return append(recipes, references...)
+	return append(s.files.Glob("recipes/*.json"), s.files.Glob("references/*.json")...)
 }
 
 // Stored returns the image whose digest begins with the prefix, as it was resolved last.
@@ -181,10 +179,9 @@ func (s *Store) removeFetched() error {
 			used[f.Kept()] = true
 		}
 	}
-	kept, _ := filepath.Glob(s.files.Path("fetched", "*.tar"))
-	if recipes, _ := filepath.Glob(s.files.Path("recipes", "*.json")); len(recipes) == 0 {
-		bases, _ := filepath.Glob(s.files.Path("bases", "*.tar"))
-		kept = append(kept, bases...)
+	kept := s.files.Glob("fetched/*.tar")
+	if len(s.files.Glob("recipes/*.json")) == 0 {
+		kept = append(kept, s.files.Glob("bases/*.tar")...)
 	}
 	for _, path := range kept {
 		if used[filepath.Base(path)] {
@@ -222,8 +219,7 @@ func (s *Store) eachHalfMade(do func(path string) error) ([]string, error) {
 		"guests/.making-*":           func(key, _ string) string { return "guest-" + key },
 		"machines/.making-*":         func(key, _ string) string { return "machine-" + strings.TrimSuffix(key, ".content") },
 	} {
-		leftovers, _ := filepath.Glob(s.files.Path(filepath.FromSlash(pattern)))
-		for _, path := range leftovers {
+		for _, path := range s.files.Glob(pattern) {
 			_, key, _ := strings.Cut(filepath.Base(path), "-")
 			unlock, ok := s.files.Idle(lock(key, filepath.Base(filepath.Dir(path))))
 			if !ok {

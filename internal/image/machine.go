@@ -152,14 +152,12 @@ func (f guestFiles) link(ctx context.Context, store, image string) error {
 // forgetMachines removes disks that were not used for a month, and those whose
 // image is gone.
 func (s *Store) forgetMachines() {
-	files, _ := filepath.Glob(s.files.Path("machines", "*"))
-	for _, file := range files {
+	for _, file := range s.files.Glob("machines/*") {
 		if strings.HasPrefix(filepath.Base(file), ".") {
 			continue // being made
 		}
 		held, _, _ := strings.Cut(filepath.Base(file), "-")
-		there, _ := filepath.Glob(s.files.Path("images", held+"*"))
-		if len(there) == 0 || time.Since(store.Modified(file)) > 30*24*time.Hour {
+		if len(s.files.Glob("images/"+held+"*")) == 0 || time.Since(store.Modified(file)) > 30*24*time.Hour {
 			_ = os.Remove(file)
 		}
 	}

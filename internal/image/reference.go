@@ -83,8 +83,7 @@ func (s *Store) take(ctx context.Context, from origin.Origin, source, work, refe
 // known finds an image in the store that was made from the same digest, by any
 // reference.
 func (s *Store) known(reference, source string) *record {
-	paths, _ := filepath.Glob(s.files.Path("references", "*.json"))
-	for _, path := range paths {
+	for _, path := range s.files.Glob("references/*.json") {
 		if r := s.readRecord(path); r != nil && r.Source == source && r.Config != nil {
 			r.Name = reference
 			return r

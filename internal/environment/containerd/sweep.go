@@ -3,8 +3,6 @@ package containerd
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/containerd/containerd/v2/client"
@@ -16,13 +14,7 @@ import (
 // sweep removes the containers and leases of dead owners from the containerd at its usual
 // place and from those that the owners noted down.
 func sweep(ctx context.Context, home string, dead func(ownerID string) bool) (removed []string, err error) {
-	addresses := []string{Address()}
-	noted, _ := filepath.Glob(filepath.Join(home, "work", "*", "*", addressFile))
-	for _, file := range noted {
-		if address, err := os.ReadFile(file); err == nil {
-			addresses = append(addresses, string(address))
-		}
-	}
+	addresses := append(cleanup.Noted(home, addressFile), Address())
 	slices.Sort(addresses)
 	for _, address := range slices.Compact(addresses) {
 		lines, failed := sweepAt(ctx, &manager{options: Options{Address: address}}, home, dead)

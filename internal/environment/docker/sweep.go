@@ -34,10 +34,9 @@ func (e *engine) remember(directory string) error {
 // engine at its usual place and from those that the owners noted down.
 func (b brand) sweep(ctx context.Context, home string, dead func(ownerID string) bool) ([]string, error) {
 	hosts := []string{b.host()}
-	noted, _ := filepath.Glob(filepath.Join(home, "work", "*", "*", hostFile))
-	for _, file := range noted {
-		if host, err := os.ReadFile(file); err == nil && !slices.Contains(hosts, string(host)) {
-			hosts = append(hosts, string(host))
+	for _, host := range cleanup.Noted(home, hostFile) {
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
 		}
 	}
 	var removed []string

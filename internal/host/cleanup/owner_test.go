@@ -513,3 +513,23 @@ func TestAHomeInWhichNothingCanBeMadeIsNamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A sweep finds an engine that is not at its usual place by what owners noted.
+func TestWhatOwnersNoteIsFoundInAHomeOfAnyName(t *testing.T) {
+	for _, name := range []string{"plain", `a\nb`, "[home]", "what?", "*"} {
+		home := filepath.Join(t.TempDir(), name)
+		for _, instance := range []string{"first/one", "second/two"} {
+			directory := filepath.Join(workOf(home), instance)
+			err := os.MkdirAll(directory, 0o700)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(directory, "engine"), []byte(instance), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := Noted(home, "engine"); !slices.Equal(got, []string{"first/one", "second/two"}) {
+			t.Errorf("in a home called %q: %q", name, got)
+		}
+	}
+}

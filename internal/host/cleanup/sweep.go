@@ -77,6 +77,19 @@ func Sweep(ctx context.Context, home string, sweepers ...Sweeper) ([]string, err
 	return removed, errors.Join(problems...)
 }
 
+// Noted returns what is in the files with a name that the instances of a home's owners have.
+// The home may have any name.
+func Noted(home, name string) (list []string) {
+	files := os.DirFS(workOf(home))
+	paths, _ := fs.Glob(files, "*/*/"+name)
+	for _, path := range paths {
+		if text, err := fs.ReadFile(files, path); err == nil {
+			list = append(list, string(text))
+		}
+	}
+	return list
+}
+
 // claim takes the locks of all dead owners, so that no other sweep handles them.
 // It holds the work lock, under which owners are opened.
 func claim(home string) (map[string]*os.File, error) {
@@ -86,9 +99,9 @@ func claim(home string) (map[string]*os.File, error) {
 	}
 	defer release()
 	// No owner is being opened now, so these are of processes that died in Open.
-	stale, _ := filepath.Glob(filepath.Join(workOf(home), newPrefix+"*"))
+	stale, _ := fs.Glob(os.DirFS(workOf(home)), newPrefix+"*")
 	for _, dir := range stale {
-		os.RemoveAll(dir)
+		os.RemoveAll(filepath.Join(workOf(home), dir))
 	}
 	ids, err := list(home)
 	if err != nil {

@@ -72,8 +72,7 @@ func NewGuest(ctx context.Context, kept store.Directory, choice Choice, agentPro
 func forgetGuests(kept store.Directory, current string) {
 	now := time.Now()
 	_ = os.Chtimes(current, now, now)
-	old, _ := filepath.Glob(kept.Path("guests", "*"))
-	for _, path := range old {
+	for _, path := range kept.Glob("guests/*") {
 		if now.Sub(store.Modified(path)) > 30*24*time.Hour {
 			_ = os.Remove(path)
 		}

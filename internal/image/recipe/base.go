@@ -73,8 +73,7 @@ func (b bootstrap) image(ctx context.Context, kept store.Directory, file string)
 		"--customize-hook=" + filepath.Join(b.work, "customize.sh"),
 		"--skip=cleanup/reproducible,cleanup/apt", // customize.sh does more
 	}
-	others, _ := filepath.Glob(kept.Path("recipes", "*.json"))
-	if len(others) == 0 {
+	if len(kept.Glob("recipes/*.json")) == 0 {
 		return b.write(ctx, file, append(nothing(), customize...)...)
 	}
 	key := b.key()

@@ -47,6 +47,15 @@ func (f Directory) Path(parts ...string) string {
 	return filepath.Join(append([]string{f.dir}, parts...)...)
 }
 
+// Glob returns the paths in the directory that match a pattern. Those above may have any name.
+func (f Directory) Glob(pattern string) []string {
+	found, _ := fs.Glob(os.DirFS(f.dir), pattern)
+	for n := range found {
+		found[n] = f.Path(found[n])
+	}
+	return found
+}
+
 // Discard removes a directory that held a root file system, unless something is
 // still mounted in it, such as the host's /dev.
 func Discard(dir string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"tare/internal/testing/imagetest"
@@ -66,5 +67,20 @@ func TestWaitingForALockCanBeCalledOff(t *testing.T) {
 	cancel()
 	if _, err := s.Lock(ctx, "x"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestFilesAreListedInADirectoryOfAnyName(t *testing.T) {
+	for _, name := range []string{"plain", `a\nb`, "[images]", "what?", "*"} {
+		d, err := Open(filepath.Join(t.TempDir(), name), "recipes")
+		if err == nil {
+			err = os.WriteFile(d.Path("recipes", "one.json"), nil, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Glob("recipes/*.json"); !slices.Equal(got, []string{d.Path("recipes", "one.json")}) {
+			t.Errorf("in a directory called %q: %q", name, got)
+		}
 	}
 }

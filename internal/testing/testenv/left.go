@@ -3,6 +3,7 @@ package testenv
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,9 +65,9 @@ func Left(ctx context.Context, home, ids string) (list []string) {
 			list = append(list, fmt.Sprintf("loop device %s of %s", file, backing))
 		}
 	}
-	directories, _ := filepath.Glob(filepath.Join(home, "work", ids+"*", "[^.]*"))
+	directories, _ := fs.Glob(os.DirFS(home), "work/"+ids+"*/[^.]*")
 	for _, directory := range directories {
-		list = append(list, "directory "+directory)
+		list = append(list, "directory "+filepath.Join(home, directory))
 	}
 	return list
 }
