@@ -81,8 +81,8 @@ type Network interface {
 type HostOnly interface{ HostOnly() }
 
 // Enclosed is a Network by which instances reach each other, and programs on the host none
-// of them.
-type Enclosed interface{ Enclosed() }
+// of them. It says why, and what to do where that is needed.
+type Enclosed interface{ Enclosed() string }
 
 // Bridged is an Environment whose instances can be ports of a virtnet.Bridge that it did
 // not make, such as this host's part of a network over several hosts.

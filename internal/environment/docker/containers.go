@@ -155,6 +155,9 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 		i.Client.Close()
 		return nil, err
 	}
+	if r.Network == nil && c.apart(ctx) {
+		i.IP = "" // the host's programs do not reach it
+	}
 	i.Route, i.More.Facts = c.paths(ctx, i, data), c.facts()
 	i.More.LimitedInside = c.kata()
 	if i.published != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
 	"tare/internal/environment"
@@ -46,9 +48,46 @@ type hostOnly struct{ *network }
 // HostOnly marks it.
 func (hostOnly) HostOnly() {}
 
+// apart is a network in a namespace of a rootless engine's.
+type apart struct {
+	environment.Network
+	of string
+}
+
+// Enclosed says why.
+func (a apart) Enclosed() string {
+	return "the networks of a rootless " + a.of + " are in a namespace of its own, which programs on the host do not reach: place no role on the host, or use an engine that root runs"
+}
+
+// apart says whether the containers' network is in a namespace of the engine's: that of a
+// rootless one is, and a rootless Docker's own, which it calls the host's.
+func (c *containers) apart(ctx context.Context) bool {
+	info, err := c.engine.info(ctx)
+	if err != nil || !c.engine.rootless(info) || c.options.published() {
+		return false
+	}
+	return c.options.Network != "host" || c.engine.inNamespace(ctx)
+}
+
+// inNamespace says whether the engine itself has a network of its own, by RootlessKit.
+func (e *engine) inNamespace(ctx context.Context) bool {
+	server, err := e.api.ServerVersion(ctx, client.ServerVersionOptions{})
+	return err == nil && slices.ContainsFunc(server.Components, func(c system.ComponentVersion) bool {
+		return c.Name == "rootlesskit" && c.Details["NetworkDriver"] != "host"
+	})
+}
+
 // NewNetwork makes a bridge network in the engine. Containers in the host's network get
 // loopback addresses instead.
-func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (_ environment.Network, err error) {
+func (c *containers) NewNetwork(ctx context.Context, o *cleanup.Owner, name string) (environment.Network, error) {
+	n, err := c.newNetwork(ctx, o, name)
+	if err == nil && c.apart(ctx) {
+		n = apart{n, c.engine.name}
+	}
+	return n, err
+}
+
+func (c *containers) newNetwork(ctx context.Context, o *cleanup.Owner, name string) (_ environment.Network, err error) {
 	if c.options.Network == "host" {
 		return virtnet.Loopback{}, nil
 	}
@@ -157,13 +196,17 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 		}
 		i.IP, option = i.published.at.String(), "bridge"
 	}
-	switch n := r.Network.(type) {
+	between := r.Network
+	if n, is := between.(apart); is {
+		between = n.Network
+	}
+	switch n := between.(type) {
 	case nil:
 		switch option {
 		case "host":
 			i.IP = virtnet.HostAddress
 		case "nat":
-			made, err := c.NewNetwork(ctx, r.Owner, r.Name)
+			made, err := c.newNetwork(ctx, r.Owner, r.Name)
 			if err != nil {
 				return "", err
 			}
@@ -176,7 +219,7 @@ func (c *containers) join(ctx context.Context, i *instance, r environment.Reques
 	case hostOnly:
 		return container.NetworkMode(n.id), nil
 	}
-	loopback, err := virtnet.ClaimLoopback(r.Network)
+	loopback, err := virtnet.ClaimLoopback(between)
 	if err != nil {
 		return "", err
 	}

@@ -3,10 +3,16 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/moby/moby/api/types/system"
 
 	"tare/internal/agent"
 	"tare/internal/base/quantity"
@@ -83,5 +89,47 @@ func rootless(t *testing.T, b brand, socket string) {
 		if err := i.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Docker's host network is, without root, that of RootlessKit, unless it was told to use the
+// host's.
+func TestProgramsOnTheHostDoNotReachTheNetworksOfARootlessEngine(t *testing.T) {
+	ownUser := map[bool]string{true: "name=rootless", false: "name=seccomp"}
+	for _, c := range []struct {
+		rootless       bool
+		driver, option string
+		apart          bool
+	}{
+		{false, "", "bridge", false},
+		{false, "", "host", false},
+		{true, "slirp4netns", "bridge", true},
+		{true, "slirp4netns", "none", true},
+		{true, "slirp4netns", "host", true},
+		{true, "slirp4netns", "publish", false},
+		{true, "host", "host", false},
+		{true, "host", "nat", true},
+	} {
+		socket := filepath.Join(t.TempDir(), "socket")
+		listener, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `{"Components": [{"Name": "Engine"}, {"Name": "rootlesskit", "Details": {"NetworkDriver": %q}}]}`, c.driver)
+		})}
+		go server.Serve(listener)
+		e, err := theDocker.at("unix://" + socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.info = func(context.Context) (system.Info, error) {
+			return system.Info{SecurityOptions: []string{ownUser[c.rootless]}}, nil
+		}
+		if got := (&containers{engine: e, options: Options{Network: c.option}}).apart(t.Context()); got != c.apart {
+			t.Errorf("%+v: %v", c, got)
+		}
+		e.api.Close()
+		server.Close()
 	}
 }

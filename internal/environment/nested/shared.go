@@ -120,8 +120,10 @@ func (n *enclosed) Path() string {
 // Host is none: the instances reach no program on the host, nor does one reach them.
 func (n *enclosed) Host() string { return "" }
 
-// Enclosed says so.
-func (n *enclosed) Enclosed() {}
+// Enclosed says why.
+func (n *enclosed) Enclosed() string {
+	return "its instances have a network of their own in the machine that they share, which programs on the host do not reach: use a network that shares the machine's, such as network: host, or place no role on the host"
+}
 
 // Close closes nothing: each network ends with its machine.
 func (n *enclosed) Close(context.Context) error { return nil }

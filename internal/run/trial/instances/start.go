@@ -160,8 +160,8 @@ func (p *Pool) network(ctx context.Context, r Request) (environment.Network, err
 	if n == nil && r.Shape.Meets() {
 		return nil, &Unsupported{"its instances have no network between them, and the workload needs one"}
 	}
-	if _, is := n.(environment.Enclosed); is && r.Shape.MeetsHost() {
-		return nil, &Unsupported{"its instances have a network of their own in the machine that they share, which programs on the host do not reach: use a network that shares the machine's, such as network: host, or place no role on the host"}
+	if e, is := n.(environment.Enclosed); is && r.Shape.MeetsHost() {
+		return nil, &Unsupported{e.Enclosed()}
 	}
 	if _, is := n.(environment.HostOnly); is && !r.Shape.MeetsHostOnly() {
 		return nil, &Unsupported{"the host alone reaches its instances, and those of the workload connect to each other: place all but one role on the host"}
