@@ -56,8 +56,30 @@ type engine struct {
 	brand
 	host string
 	api  *client.Client
-	info func(context.Context) (system.Info, error)
+	said *said
 }
+
+// said is what an engine says of itself, asked once: Podman starts some ten programs for
+// each answer.
+type said struct {
+	info    func(context.Context, *engine) (system.Info, error)
+	version func(context.Context, *engine) (client.ServerVersionResult, error)
+}
+
+func nothingSaid() *said {
+	return &said{
+		info: onceSuccessful(func(ctx context.Context, e *engine) (system.Info, error) {
+			result, err := e.api.Info(ctx, client.InfoOptions{})
+			return result.Info, e.explain("requesting its info", err)
+		}),
+		version: onceSuccessful(func(ctx context.Context, e *engine) (client.ServerVersionResult, error) {
+			return e.api.ServerVersion(ctx, client.ServerVersionOptions{})
+		}),
+	}
+}
+
+// heard is what the engines of this process have said, by their sockets, since answers asked.
+var heard sync.Map
 
 // minAPIVersion is the oldest API version that is supported.
 const minAPIVersion = client.MinAPIVersion
@@ -70,13 +92,11 @@ func (b brand) at(host string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{brand: b, host: host, api: api}
-	e.info = onceSuccessful(func(ctx context.Context) (system.Info, error) {
-		result, err := api.Info(ctx, client.InfoOptions{})
-		return result.Info, e.explain("requesting its info", err)
-	})
-	return e, nil
+	known, _ := heard.LoadOrStore(host, nothingSaid())
+	return &engine{brand: b, host: host, api: api, said: known.(*said)}, nil
 }
+
+func (e *engine) info(ctx context.Context) (system.Info, error) { return e.said.info(ctx, e) }
 
 // client is one of the engine's API that gives each request a time; 0 is for those that
 // transfer an image.
@@ -114,17 +134,17 @@ func (e *engine) attach(ctx context.Context, id string) (client.HijackedResponse
 }
 
 // onceSuccessful keeps the first result without an error.
-func onceSuccessful[T any](ask func(context.Context) (T, error)) func(context.Context) (T, error) {
+func onceSuccessful[T any](ask func(context.Context, *engine) (T, error)) func(context.Context, *engine) (T, error) {
 	var mu sync.Mutex
 	var good bool
 	var answer T
-	return func(ctx context.Context) (T, error) {
+	return func(ctx context.Context, e *engine) (T, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if good {
 			return answer, nil
 		}
-		got, err := ask(ctx)
+		got, err := ask(ctx, e)
 		if err == nil {
 			answer, good = got, true
 		}
@@ -221,7 +241,7 @@ func runtimes(info system.Info) []string {
 // versions names the daemon and the runtime, with their versions.
 func (e *engine) versions(ctx context.Context, runtime string) map[string]string {
 	list := map[string]string{}
-	server, err := e.api.ServerVersion(ctx, client.ServerVersionOptions{})
+	server, err := e.said.version(ctx, e)
 	if err != nil {
 		return list
 	}

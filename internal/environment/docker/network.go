@@ -71,7 +71,7 @@ func (c *containers) apart(ctx context.Context) bool {
 
 // inNamespace says whether the engine itself has a network of its own, by RootlessKit.
 func (e *engine) inNamespace(ctx context.Context) bool {
-	server, err := e.api.ServerVersion(ctx, client.ServerVersionOptions{})
+	server, err := e.said.version(ctx, e)
 	return err == nil && slices.ContainsFunc(server.Components, func(c system.ComponentVersion) bool {
 		return c.Name == "rootlesskit" && c.Details["NetworkDriver"] != "host"
 	})
