@@ -11,7 +11,6 @@ import (
 	"tare/internal/rundir"
 	"tare/internal/testing/needs"
 	"tare/internal/testing/sshhost"
-	"tare/internal/testing/testenv"
 )
 
 const hostsStudy = `study: nodes on machines of their own
@@ -202,12 +201,7 @@ func machinesOf(t *testing.T, names ...string) (machines map[string]*sshhost.Mac
 	machines = map[string]*sshhost.Machine{}
 	for _, name := range names {
 		m := network.Machine(t)
-		if err := os.MkdirAll(m.Home, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(testenv.Images(), filepath.Join(m.Home, "images")); err != nil {
-			t.Fatal(err)
-		}
+		furnish(t, m.Home)
 		d := m.Destination()
 		entries += fmt.Sprintf("  %s: {ssh: %q, identity: %q, known_hosts: %q, config: none}\n", name, d.Host, d.Identity, d.KnownHosts)
 		machines[name] = m

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
+	"tare/internal/base/bounded"
+	"tare/internal/environment/remote"
 	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/testing/sshhost"
@@ -23,14 +28,44 @@ workloads:
 design: {fresh: trial, blocks: %d}
 `
 
+// furnish gives a home on another machine the images and the program, as an earlier run
+// there leaves them. A run copies what it does not find.
+func furnish(t *testing.T, there string) {
+	t.Helper()
+	if err := os.MkdirAll(there, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(testenv.Images(), filepath.Join(there, "images")); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(there, ownProgramAt(t))
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(program, at); err != nil && !errors.Is(err, syscall.EXDEV) {
+		t.Fatal(err)
+	}
+}
+
+// ownProgramAt is where a home has the program.
+func ownProgramAt(t *testing.T) string {
+	t.Helper()
+	sum, err := ownSum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return remote.ProgramAt(sum)
+}
+
+// ownSum is the program's checksum.
+var ownSum = sync.OnceValues(func() (string, error) { return bounded.Sum(program) })
+
 // far is a machine over SSH, and a study of it.
 func far(t *testing.T, baseline, others, pause string, blocks int) (m *sshhost.Machine, there, study string) {
 	t.Helper()
 	m = sshhost.New(t).Machine(t)
 	there = t.TempDir()
-	if err := os.Symlink(testenv.Images(), filepath.Join(there, "images")); err != nil {
-		t.Fatal(err)
-	}
+	furnish(t, there)
 	pack, err := filepath.Abs("testdata/tiny.yaml")
 	if err != nil {
 		t.Fatal(err)
