@@ -16,13 +16,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/internal/host/cleanup"
 	"tare/internal/rundir"
 	"tare/internal/testing/sshhost"
-	"tare/internal/testing/testenv"
 )
 
 // The values are distinctive, and have what encoders and messages escape.
@@ -98,9 +98,7 @@ func scanned(t *testing.T, kinds []string) {
 		if kind == "machine" {
 			d := sshhost.New(t).Machine(t).Destination()
 			options = fmt.Sprintf("ssh: %q, identity: %q, known_hosts: %q, config: none, home: %q", d.Host, d.Identity, d.KnownHosts, there)
-			if err := os.Symlink(testenv.Images(), filepath.Join(there, "images")); err != nil {
-				t.Fatal(err)
-			}
+			furnish(t, there)
 		} else {
 			needsKind(t, kind)
 		}
@@ -113,20 +111,26 @@ func scanned(t *testing.T, kinds []string) {
 	run := filepath.Join(directory, "run")
 	p := h.tare(t, "run", study, "--json", "--blocks", "1", "--out", run)
 	ended := make(chan bool)
+	own := filepath.Base(ownProgramAt(t))
 	var seen watched
 	var scans sync.WaitGroup
 	for _, scan := range []func(){
 		func() { seen.scan(t, h) },
 		// As root: bundles, initramfs, disks, data.
-		func() { noneBelow(t, filepath.Join(h.directory, "work")); noneBelow(t, there) },
+		func() {
+			noneBelow(t, filepath.Join(h.directory, "work"))
+			noneBelow(t, there, own)
+		},
 	} {
 		scans.Go(func() {
+			often := time.NewTicker(scanInterval)
+			defer often.Stop()
 			for {
+				scan()
 				select {
 				case <-ended:
 					return
-				default:
-					scan()
+				case <-often.C:
 				}
 			}
 		})
@@ -204,6 +208,10 @@ workloads: [{use: %q}]
 	}
 	return study
 }
+
+// scanInterval is between two scans: what they look at lasts for seconds, and they would
+// keep both processors from the run.
+const scanInterval = 250 * time.Millisecond
 
 // watched is what a scan saw while a run was under way.
 type watched struct{ workload, containers int }
