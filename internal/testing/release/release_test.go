@@ -234,7 +234,7 @@ func TestTheDebMeasuresInABareDebianRoot(t *testing.T) {
 	}
 	m.must(t, "ls /usr/share/bash-completion/completions/tare && dpkg --verify tare")
 	// With native alone there is nothing to compare, which is not a success.
-	if out, status := m.run(t, "tare bench --env native,gvisor --budget 20s -- true"); status == 0 || !strings.Contains(out, "runsc") {
+	if out, status := m.run(t, "tare bench --env native,gvisor --runs 2 -- true"); status == 0 || !strings.Contains(out, "runsc") {
 		t.Errorf("without runsc: exit status %d", status)
 	}
 
@@ -244,10 +244,10 @@ func TestTheDebMeasuresInABareDebianRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh(t, "cp", runsc, filepath.Join(m.root, "usr/local/bin/runsc"))
-	m.must(t, "tare bench --budget 40s -- gzip -k -c /bin/bash", "\ngvisor (", "\nestimate [", "report: /var/lib/tare/runs/bench-")
+	m.must(t, "tare bench --runs 6 -- gzip -k -c /bin/bash", "\ngvisor (", "\nestimate [", "report: /var/lib/tare/runs/bench-")
 	// The image of quick is one that other tests make too.
 	m.binds = []string{testenv.Images() + ":/var/lib/tare/images"}
-	m.must(t, "tare run quick --budget 1m", "baseline native", "  gvisor ", "report: /var/lib/tare/runs/quick-")
+	m.must(t, "tare run quick --blocks 2", "baseline native", "  gvisor ", "report: /var/lib/tare/runs/quick-")
 	m.must(t, "tare clean && tare ls runs", "quick-")
 	m.must(t, "apt-get -q purge -y tare && ! command -v tare")
 }
@@ -330,7 +330,7 @@ func TestTheImageMeasuresInAPrivilegedContainer(t *testing.T) {
 			continue
 		}
 		out, err := run("--volume="+t.TempDir()+":/var/lib/tare", "--volume="+testenv.Images()+":/var/lib/tare/images",
-			reference, "bench", "--env", "native,oci,bubblewrap", "--budget", "40s", "--", "gzip", "-k", "-c", "/bin/bash")
+			reference, "bench", "--env", "native,oci,bubblewrap", "--runs", "2", "--", "gzip", "-k", "-c", "/bin/bash")
 		if _, failed := engine("rmi", reference); failed != nil {
 			t.Error(failed)
 		}
