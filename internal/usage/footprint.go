@@ -19,6 +19,9 @@ type Footprint struct {
 	// Processes that serve the instance from outside those groups: a shim, a port
 	// proxy, a logger. Each is counted with its descendants.
 	Processes []Process
+	// Early is a group in which Processes are, and those of Cgroups were at first; "" if there
+	// is none. Only the CPU time of a start is read there.
+	Early string
 	// NetworkPID is a process whose /proc/PID/net/dev shows the instance's
 	// network traffic; 0 if the instance does not have its own network.
 	NetworkPID int

@@ -80,6 +80,7 @@ func (s *Sampler) list() {
 	for _, g := range s.groups {
 		s.pids = g.Processes(s.pids)
 	}
+	slices.Sort(s.pids) // of several groups
 	s.listed = true
 }
 

@@ -175,3 +175,20 @@ func TestTheCanaryTakesTime(t *testing.T) {
 		t.Errorf("the canary took %v", d)
 	}
 }
+
+// Kata Containers moves a VMM out of the group in which it started; the shim stays there, and
+// the group does not count memory.
+func TestTheCPUTimeOfAStartHasThatOfTheGroupInWhichItBegan(t *testing.T) {
+	on, _ := recorded(t)
+	files(t, filepath.Join(on.sys, "fs/cgroup/early"), map[string]string{"cpu.stat": "usage_usec 9000000\nuser_usec 5000000\nsystem_usec 4000000\n", "cgroup.procs": "4700\n"})
+	footprint := Footprint{Cgroups: []string{"/tare/o/vm"}, Processes: []Process{{4700, "shim"}}}
+	without, group := ofStart(on, footprint), ofStart(on, Footprint{Cgroups: footprint.Cgroups})
+	footprint.Early = "/early"
+	u := ofStart(on, footprint)
+	if user, system := u.CPUUser.Value-group.CPUUser.Value, u.CPUSystem.Value-group.CPUSystem.Value; math.Abs(user-5)+math.Abs(system-4) > 1e-6 {
+		t.Errorf("the group adds %v s of user and %v s of system time", user, system)
+	}
+	if u.MemoryPeak != without.MemoryPeak || u.MemoryPeak.Missing != "" {
+		t.Errorf("memory is %v, and was %v", u.MemoryPeak, without.MemoryPeak)
+	}
+}

@@ -3,6 +3,7 @@ package usage
 import (
 	"cmp"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,8 +98,7 @@ func Start(f Footprint, o Options) *Sampler { return StartAll(o, Target{f, o.Eac
 // of them. The first Stop ends the sampling of all, so that they are measured
 // over the same time.
 func StartAll(o Options, targets ...Target) *Sampling {
-	on := machine{proc: "/proc", sys: "/sys", now: time.Now}
-	on.groups, _ = cgroup.Host()
+	on := here()
 	if o.AtEdges {
 		if clock, err := openStolen(); err == nil {
 			on.stolen = clock.Read
@@ -107,11 +107,29 @@ func StartAll(o Options, targets ...Target) *Sampling {
 	return start(on, o, targets...)
 }
 
+func here() machine {
+	on := machine{proc: "/proc", sys: "/sys", now: time.Now}
+	on.groups, _ = cgroup.Host()
+	return on
+}
+
 // OfStart returns what an instance has used since its creation, from the counters
 // of its groups and processes. It excludes the daemons of an engine. The network
 // is missing, since the counters of an interface do not start with the instance.
 func OfStart(f Footprint) Usage {
-	usage := Start(f, Options{Every: Never, sinceCreation: true}).Stop()
+	return ofStart(here(), f)
+}
+
+func ofStart(on machine, f Footprint) Usage {
+	once := func(f Footprint) Usage {
+		return start(on, Options{Every: Never, sinceCreation: true}, Target{Footprint: f}).Samplers[0].Stop()
+	}
+	usage := once(f)
+	if f.Early != "" { // its memory need not be counted
+		f.Cgroups, f.Processes = append(slices.Clone(f.Cgroups), f.Early), nil
+		whole := once(f)
+		usage.CPUUser, usage.CPUSystem, usage.Parts = whole.CPUUser, whole.CPUSystem, whole.Parts
+	}
 	absent := Absent("not counted during the start")
 	usage.NetReceived, usage.NetSent, usage.PacketsIn, usage.PacketsOut = absent, absent, absent, absent
 	// Both describe the time between two readings; here there is only one.

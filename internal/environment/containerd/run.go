@@ -164,6 +164,9 @@ func (c *container) First() *shims.Process { return c.first }
 // InGuest implements oci.Container.
 func (c *container) InGuest() bool { return c.manager.options.family() == "kata" }
 
+// Early implements oci.Container.
+func (c *container) Early() string { return shims.Overhead(c.made.ID()) }
+
 // Helpers implements oci.Container.
 func (c *container) Helpers() (list []usage.Process) {
 	for _, p := range c.processes[1:] {

@@ -80,7 +80,7 @@ func (i *instance) inspect(ctx context.Context, ownNetwork bool, l cgroup.Limits
 		i.footprint.Processes = append(i.footprint.Processes, usage.Process{PID: shim.PID, Role: "shim"})
 	}
 	if around, err := cgroup.Of(first.Parent()); group.Path() != "/" && (err != nil || !group.Same(around)) {
-		i.footprint.Cgroups = []string{group.Path()}
+		i.footprint.Cgroups, i.footprint.Early = []string{group.Path()}, shims.Overhead(i.id)
 		// Without the engine: a request would wake its daemons, and it would record a
 		// paused container.
 		i.More.Freezer = group.Freezer(false)

@@ -40,7 +40,7 @@ type instance struct {
 	channel   *channel
 	footprint usage.Footprint
 	thaw      func(context.Context) error // before the stop; nil for a pod that is not frozen
-	around    *cgroup.Group               // of a Kata guest's shim, which Kata leaves; nil without one
+	around    string                      // the cgroup of a Kata guest's shim, which Kata leaves; "" without one
 	seen      knowledge                   // what files of the node tell; empty where they are not here
 	known     knowledge
 	ran       [2]time.Time // between which the container began, by this machine's clock
@@ -129,8 +129,8 @@ func (i *instance) remove(ctx context.Context) error {
 	if i.created {
 		problems = append(problems, i.cluster.removePod(ctx, i.name))
 	}
-	if i.around != nil {
-		problems = append(problems, i.around.Remove())
+	if around, err := cgroup.At(i.around); i.around != "" && err == nil {
+		problems = append(problems, around.Remove())
 	}
 	if i.channel != nil {
 		i.channel.Close()

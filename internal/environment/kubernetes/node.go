@@ -66,6 +66,7 @@ func (i *instance) find() error {
 	if id, kata := kataSandbox(group); kata {
 		i.More.LimitedInside = true
 		i.around = shims.Overhead(id)
+		i.footprint.Early = i.around
 	}
 	slices.Sort(pids)
 	for _, pid := range pids {

@@ -70,6 +70,9 @@ func TestAPodOfKataIsFoundWithItsGuestAndWhatServesIt(t *testing.T) {
 	if !slices.Equal(footprint.Cgroups, []string{pod}) || len(footprint.Processes) != 1 || footprint.Processes[0].PID != c.Process.Pid {
 		t.Errorf("it is in %q, with the processes %v besides", footprint.Cgroups, footprint.Processes)
 	}
+	if footprint.Early != around {
+		t.Errorf("it started in the group %q", footprint.Early)
+	}
 	if footprint.NetworkPID != 0 {
 		t.Errorf("the node's network is taken for the pod's: process %d", footprint.NetworkPID)
 	}

@@ -53,7 +53,7 @@ func (i *instance) Footprint() usage.Footprint {
 		footprint.Roles = GvisorRoles
 	}
 	if i.container != nil {
-		footprint.Processes = append(footprint.Processes, i.container.Helpers()...)
+		footprint.Processes, footprint.Early = append(footprint.Processes, i.container.Helpers()...), i.container.Early()
 	} else if !i.environ.options.gvisor() {
 		footprint.Processes = append(footprint.Processes, usage.Process{PID: i.runtime.Pid, Role: i.runtime.role})
 	}

@@ -59,6 +59,8 @@ type Container interface {
 	// InGuest reports whether the runtime made a guest, in a cgroup of its own and with the
 	// limits inside, in place of joining the container's cgroup.
 	InGuest() bool
+	// Early is the cgroup in which the processes of a guest were at first; "" if there is none.
+	Early() string
 	// Helpers are the processes outside of the container's cgroup.
 	Helpers() []usage.Process
 	// Ended is closed when the first process has exited.

@@ -115,24 +115,29 @@ func Serving(id string) (found []*Process) {
 	return found
 }
 
-// Overhead is the cgroup in which Kata Containers starts all that serves a guest, and keeps
-// its shim and virtiofsd; nil where there is none. id is that of the container or sandbox.
-func Overhead(id string) *cgroup.Group {
+// Overhead is the path of the cgroup in which Kata Containers starts all that serves a guest,
+// and keeps its shim and virtiofsd; "" where there is none. id is that of the container or
+// sandbox.
+func Overhead(id string) string {
 	if strings.Trim(id, ".") == "" || strings.Contains(id, "/") {
-		return nil
+		return ""
 	}
 	group, err := cgroup.At("/kata_overhead/" + id)
 	if err != nil || !group.Exists() {
-		return nil
+		return ""
 	}
-	return group
+	return group.Path()
 }
 
 // EndOverhead ends what is in that group, and removes it: Kata leaves it on cgroup v2.
 func EndOverhead(ctx context.Context, id string) error {
-	group := Overhead(id)
-	if group == nil {
+	path := Overhead(id)
+	if path == "" {
 		return nil
+	}
+	group, err := cgroup.At(path)
+	if err != nil {
+		return err
 	}
 	return errors.Join(group.Kill(ctx), group.Remove())
 }

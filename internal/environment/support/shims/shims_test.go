@@ -69,14 +69,16 @@ func TestTheGroupOfAGuestIsEndedByAWholeIDAlone(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", ".", "..", "/", "a/b", "../kata_overhead", mine[:10]} {
-		if group := Overhead(id); group != nil {
-			t.Errorf("%q is the id of %s", id, group.Path())
+		if path := Overhead(id); path != "" {
+			t.Errorf("%q is the id of %s", id, path)
 		}
 	}
-	if err := EndOverhead(t.Context(), mine); err != nil || Overhead(mine) != nil {
-		t.Errorf("%v, left is %v", err, Overhead(mine))
+	if err := EndOverhead(t.Context(), mine); err != nil || Overhead(mine) != "" {
+		t.Errorf("%v, left is %q", err, Overhead(mine))
 	}
-	if pids, err := Overhead(other).PIDs(); err != nil || len(pids) != 1 {
+	if group, err := cgroup.At(Overhead(other)); err != nil {
+		t.Error(err)
+	} else if pids, err := group.PIDs(); err != nil || len(pids) != 1 {
 		t.Errorf("in another group are %v, %v", pids, err)
 	}
 }
