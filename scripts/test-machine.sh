@@ -14,8 +14,8 @@
 # out what takes hours; SMALL=1 is a machine of one processor, without engines, images and a
 # QEMU, for the tests of what an ordinary user does under systemd. PROGRAMS is a directory
 # that is copied over its root: firecracker, jailer and cloud-hypervisor below usr/local/bin
-# are tested too, and a Kata Containers. KINDS are kinds of the suite, one a line, in place of
-# all.
+# are tested too, and a Kata Containers. KINDS are kinds of the suite in place of all: "docker,
+# podman rootless".
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -266,7 +266,7 @@ tests() {
 }
 
 # suite FLAG... : the conformance suite, a process for each kind: an emulated machine ends or
-# hangs now and then, which costs the rest of that kind alone. KINDS are some, one a line.
+# hangs now and then, which costs the rest of that kind alone.
 suite() {
 	local kind features status=0 containerd="docker (containerd's store)"
 	equip_user
@@ -288,7 +288,7 @@ suite() {
 		[ "$kind" != "$containerd" ] || features=', "features": {"containerd-snapshotter": true}'
 		restart_docker "$features"
 		events "testing/conformance ($kind)" "-run=TestEveryProviderDoesWhatAnInstancePromises/^$(tr ' ' _ <<<"${kind% (*}")\$" "$@" || status=1
-	done 3<<<"${KINDS:-$(sed -n '/^var onMachine/,/^}/s/^\t{"\([^"]*\)".*/\1/p' internal/testing/conformance/suite_test.go; echo "$containerd")}"
+	done 3< <([ -z "${KINDS:-}" ] || { tr , '\n' <<<"$KINDS" | sed 's/^ *//'; exit; }; sed -n '/^var onMachine/,/^}/s/^\t{"\([^"]*\)".*/\1/p' internal/testing/conformance/suite_test.go; echo "$containerd")
 	return $status
 }
 

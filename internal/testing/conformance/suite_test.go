@@ -81,7 +81,7 @@ var providers = []provider{
 // ordinary user has engines.
 var onMachine = []provider{
 	{"native", "native", `{}`, nil},
-	{withoutRoot, "native", `{}`, nil},
+	{"native without root", "native", `{}`, nil},
 	{"docker", "docker", `{}`, nil},
 	{"docker rootless", "docker", `{"socket": "unix:///run/user/1000/docker.sock"}`, nil},
 	{"podman", "podman", `{}`, nil},
