@@ -18,6 +18,7 @@ import (
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/environment/native"
+	"tare/internal/environment/remote"
 	"tare/internal/host"
 	"tare/internal/host/cleanup"
 	"tare/internal/testing/localhost"
@@ -32,8 +33,26 @@ func TestMain(m *testing.M) {
 	testenv.Main(m, map[string]testenv.Role{"hold": hold})
 }
 
-// place is a machine with a home of tare there, which has the images already.
+// place is a machine with a home of tare there, which has the images and the program
+// already, as an earlier start leaves them.
 func place(t *testing.T) (*sshhost.Machine, *Options) {
+	t.Helper()
+	m, o := bare(t)
+	at, _, err := remote.OwnProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = filepath.Join(o.Home, at)
+	self, err := os.Executable()
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(at), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Link(self, at) // where it cannot be, a start copies it
+	return m, o
+}
+
+// bare is a machine with a home that has the images alone.
+func bare(t *testing.T) (*sshhost.Machine, *Options) {
 	t.Helper()
 	needs.Root(t)
 	testenv.NeedsAgent(t)
@@ -134,7 +153,7 @@ func TestAnInstanceRunsOnTheOtherMachine(t *testing.T) {
 }
 
 func TestAStartCopiesEverythingToTheMachine(t *testing.T) {
-	m, o := place(t)
+	m, o := bare(t)
 	t.Setenv("TARE_HOME", o.Home) // sshd does not hand it on, a machine's own profile would
 	h := &homed{m.Dial(t), o.Home}
 	for _, rootfs := range []string{"image", "host"} {
