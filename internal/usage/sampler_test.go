@@ -188,6 +188,9 @@ func TestTheCPUTimeOfAStartHasThatOfTheGroupInWhichItBegan(t *testing.T) {
 	if user, system := u.CPUUser.Value-group.CPUUser.Value, u.CPUSystem.Value-group.CPUSystem.Value; math.Abs(user-5)+math.Abs(system-4) > 1e-6 {
 		t.Errorf("the group adds %v s of user and %v s of system time", user, system)
 	}
+	if !slices.Equal(u.Parts, without.Parts) {
+		t.Errorf("the time is divided into %v, and was into %v", u.Parts, without.Parts)
+	}
 	if u.MemoryPeak != without.MemoryPeak || u.MemoryPeak.Missing != "" {
 		t.Errorf("memory is %v, and was %v", u.MemoryPeak, without.MemoryPeak)
 	}

@@ -125,10 +125,10 @@ func ofStart(on machine, f Footprint) Usage {
 		return start(on, Options{Every: Never, sinceCreation: true}, Target{Footprint: f}).Samplers[0].Stop()
 	}
 	usage := once(f)
-	if f.Early != "" { // its memory need not be counted
+	if f.Early != "" { // its memory need not be counted; processes have all of their time
 		f.Cgroups, f.Processes = append(slices.Clone(f.Cgroups), f.Early), nil
 		whole := once(f)
-		usage.CPUUser, usage.CPUSystem, usage.Parts = whole.CPUUser, whole.CPUSystem, whole.Parts
+		usage.CPUUser, usage.CPUSystem = whole.CPUUser, whole.CPUSystem
 	}
 	absent := Absent("not counted during the start")
 	usage.NetReceived, usage.NetSent, usage.PacketsIn, usage.PacketsOut = absent, absent, absent, absent
