@@ -105,10 +105,11 @@ func ending(t *corev1.ContainerStateTerminated) string {
 }
 
 // sandboxFailure finds in the events of a pod why it has no sandbox, such as a handler
-// that its node lacks, which its status does not show.
-func (c *cluster) sandboxFailure(ctx context.Context, pod *corev1.Pod) error {
+// that its node lacks, which its status does not show. The node tries again after another
+// failure: once is the note on it, and twice the reason.
+func (c *cluster) sandboxFailure(ctx context.Context, pod *corev1.Pod) (once string, err error) {
 	if pod.Spec.NodeName == "" || len(pod.Status.PodIPs) > 0 {
-		return nil
+		return "", nil
 	}
 	for _, e := range c.events(ctx, pod.Name) {
 		for _, kept := range []string{"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume"} {
@@ -116,12 +117,16 @@ func (c *cluster) sandboxFailure(ctx context.Context, pod *corev1.Pod) error {
 			if e.Series != nil {
 				times = max(times, e.Series.Count)
 			}
-			if e.Reason == kept && (times > 1 || lacksHandler(e.Message)) {
-				return fmt.Errorf("node %s does not start the pod: %s: %s%s", pod.Spec.NodeName, e.Reason, e.Message, handlerHint(e.Message, pod))
+			switch {
+			case e.Reason != kept:
+			case times > 1 || lacksHandler(e.Message):
+				return "", fmt.Errorf("node %s does not start the pod: %s: %s%s", pod.Spec.NodeName, e.Reason, e.Message, handlerHint(e.Message, pod))
+			default:
+				once = fmt.Sprintf("node %s did not start the pod at once, and its start-up time has the attempt that failed: %s: %s", pod.Spec.NodeName, e.Reason, e.Message)
 			}
 		}
 	}
-	return nil
+	return once, nil
 }
 
 // lacksHandler knows how containerd and CRI-O refuse a handler that they do not have.

@@ -130,8 +130,22 @@ func TestAHandlerThatANodeLacksIsFoundInTheEvents(t *testing.T) {
 		c, _ := simulated(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "tare"}, InvolvedObject: corev1.ObjectReference{Name: "p"},
 			Reason: "FailedCreatePodSandBox", Message: said, Count: 1})
 		want := "node n does not start the pod: FailedCreatePodSandBox: " + said + "; the node's container runtime has no handler for the RuntimeClass kata: "
-		if err := c.sandboxFailure(t.Context(), pod); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := c.sandboxFailure(t.Context(), pod); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Error(err)
+		}
+	}
+}
+
+// A guest that dies while it boots is started again, which the start-up time has.
+func TestASandboxThatFailedOnceIsNotedAndTwiceEndsTheStart(t *testing.T) {
+	const said = `Failed to create pod sandbox: rpc error: code = Unknown desc = failed to create containerd task: failed to create shim task: ttrpc: closed`
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
+	for times := range int32(3) {
+		c, _ := simulated(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "tare"}, InvolvedObject: corev1.ObjectReference{Name: "p"},
+			Reason: []string{"Scheduled", "FailedCreatePodSandBox", "FailedCreatePodSandBox"}[times], Message: said, Count: times})
+		once, err := c.sandboxFailure(t.Context(), pod)
+		if noted := strings.HasSuffix(once, "FailedCreatePodSandBox: "+said); noted != (times == 1) || (err != nil) != (times == 2) {
+			t.Errorf("after %d times: %q, %v", times, once, err)
 		}
 	}
 }

@@ -167,7 +167,11 @@ func (i *instance) up(ctx context.Context, program string, tail *console.Console
 			}
 			return false, failure(pod)
 		}, func(pod *corev1.Pod) error {
-			return cmp.Or(c.lost(ctx, cmp.Or(pod.Spec.NodeName, i.wanted), began), c.sandboxFailure(ctx, pod))
+			once, err := c.sandboxFailure(ctx, pod)
+			if once != "" && !slices.Contains(i.Findings, once) {
+				i.Findings = append(i.Findings, once)
+			}
+			return cmp.Or(c.lost(ctx, cmp.Or(pod.Spec.NodeName, i.wanted), began), err)
 		})
 		if pod != nil {
 			i.pod = pod
