@@ -35,12 +35,12 @@ var profiles = []struct {
 	}},
 }
 
-// paths is how many runs are simulated: in the short form half of a number that is large.
+// paths is how many runs are simulated: in the short form a quarter of a number that is large.
 func paths(t *testing.T, usual int) int {
 	text := os.Getenv("TARE_SIM_PATHS")
 	switch {
 	case text == "" && usual >= 100 && needs.ShortForm():
-		return usual / 2
+		return usual / 4
 	case text == "":
 		return usual
 	}
