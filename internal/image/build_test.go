@@ -31,6 +31,20 @@ func needsBuild(t *testing.T) {
 	needs.Program(t, "mmdebstrap", "mke2fs", "debugfs")
 }
 
+// storeWithBase has the bases that the tests' images begin with, where these are made.
+func storeWithBase(t *testing.T) *Store {
+	t.Helper()
+	s := openStore(t)
+	bases, err := filepath.Glob(filepath.Join(os.Getenv("TARE_TEST_IMAGES"), "bases", "*.tar"))
+	for _, base := range bases {
+		err = errors.Join(err, os.Symlink(base, s.files.Path("bases", filepath.Base(base))))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // The recipe has a service, a file with capabilities, hard links and odd owners.
 var everything = recipe.Recipe{
 	Packages: []string{"redis-server", "libcap2-bin"},
@@ -220,7 +234,7 @@ func TestABuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 		"command \"echo so be it; echo worse >&2; exit 7\" ended with status 7:\n  so be it\n  worse": {
 			Commands: []string{"true", "echo so be it; echo worse >&2; exit 7"}},
 	} {
-		s := openStore(t)
+		s := storeWithBase(t)
 		_, err := s.Get(t.Context(), Source{Recipe: &recipe}, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -240,7 +254,7 @@ func TestABuildCleansItsOwnRootAlone(t *testing.T) {
 		}
 	}
 	before := lookDirectory(t, host)
-	s := openStore(t)
+	s := storeWithBase(t)
 	if _, err := s.Get(t.Context(), Source{Recipe: &recipe.Recipe{Commands: []string{
 		"rm -rf /etc/apt/sources.list.d /var/log /etc/machine-id; for at in /etc/apt/sources.list.d /var/log; do ln -s " + host + " $at; done; ln -s " + host + "/machine-id /etc/machine-id",
 	}}}, nil); err != nil {

@@ -71,7 +71,7 @@ func TestWhatARecipeFetchesIsInItsImage(t *testing.T) {
 		{Maven: "org.slf4j:slf4j-simple:2.0.13", To: "/opt/log", Dependencies: true}},
 		Files:    []recipe.File{{Path: "/opt/log/simplelogger.properties", Content: "x=1\n"}},
 		Commands: []string{"test -s /opt/log/slf4j-api-2.0.13.jar", "echo x > /tmp/x && txtar-c /tmp | grep -q x && rm /tmp/x"}}
-	s := openStore(t)
+	s := storeWithBase(t)
 	img, err := s.Get(t.Context(), Source{Recipe: &r}, func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)

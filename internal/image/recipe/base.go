@@ -32,6 +32,10 @@ func nothing() []string {
 	}
 }
 
+// withLists is the same with apt's package lists in it, so that apt asks only whether these
+// have changed since.
+func withLists() []string { return append(nothing(), "--skip=cleanup/apt/lists") }
+
 // base is the same from a tar of it, base.tar of the build. mmdebstrap makes the device nodes.
 func base() []string {
 	return []string{
@@ -73,14 +77,14 @@ func (b bootstrap) image(ctx context.Context, kept store.Directory, file string)
 		"--customize-hook=" + filepath.Join(b.work, "customize.sh"),
 		"--skip=cleanup/reproducible,cleanup/apt", // customize.sh does more
 	}
-	if len(kept.Glob("recipes/*.json")) == 0 {
-		return b.write(ctx, file, append(nothing(), customize...)...)
-	}
 	key := b.key()
 	path := kept.Path("bases", key+".tar")
+	if len(kept.Glob("recipes/*.json")) == 0 && !store.Exists(path) {
+		return b.write(ctx, file, append(nothing(), customize...)...)
+	}
 	err := kept.Once(ctx, "base-"+key+".tar", path, func(temporary string) error {
 		b.progress("building the base of images")
-		return b.write(ctx, temporary, nothing()...)
+		return b.write(ctx, temporary, withLists()...)
 	})
 	if err != nil {
 		return err
@@ -102,7 +106,7 @@ func (b bootstrap) image(ctx context.Context, kept store.Directory, file string)
 
 // key identifies a base.
 func (b bootstrap) key() string {
-	text := strings.Join(slices.Concat([]string{debian.Architecture(), b.suite}, b.sources, nothing()), "\n")
+	text := strings.Join(slices.Concat([]string{debian.Architecture(), b.suite}, b.sources, withLists()), "\n")
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:6])
 }
