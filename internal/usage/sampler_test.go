@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"tare/internal/linux/cgroup"
 )
 
@@ -188,8 +191,8 @@ func TestTheCPUTimeOfAStartHasThatOfTheGroupInWhichItBegan(t *testing.T) {
 	if user, system := u.CPUUser.Value-group.CPUUser.Value, u.CPUSystem.Value-group.CPUSystem.Value; math.Abs(user-5)+math.Abs(system-4) > 1e-6 {
 		t.Errorf("the group adds %v s of user and %v s of system time", user, system)
 	}
-	if !slices.Equal(u.Parts, without.Parts) {
-		t.Errorf("the time is divided into %v, and was into %v", u.Parts, without.Parts)
+	if diff := cmp.Diff(without.Parts, u.Parts, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		t.Errorf("the time is divided otherwise, - without the group:\n%s", diff)
 	}
 	if u.MemoryPeak != without.MemoryPeak || u.MemoryPeak.Missing != "" {
 		t.Errorf("memory is %v, and was %v", u.MemoryPeak, without.MemoryPeak)

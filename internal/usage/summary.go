@@ -115,17 +115,19 @@ func (s *Sampler) parts(whole Figure) []Part {
 func shares[K comparable](sums map[K]*Part) []Part {
 	total, list := 0., []Part{}
 	for _, p := range sums {
-		total += p.CPU
 		list = append(list, *p)
+	}
+	slices.SortFunc(list, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Thread, b.Thread))
+	})
+	for _, p := range list { // in order: the last bits of a sum depend on it
+		total += p.CPU
 	}
 	for i := range list {
 		if total > 0 {
 			list[i].Share = list[i].CPU / total
 		}
 	}
-	slices.SortFunc(list, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Thread, b.Thread))
-	})
 	return list
 }
 
