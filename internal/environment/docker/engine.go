@@ -54,20 +54,20 @@ var (
 // engine is a daemon at a Unix socket of this machine.
 type engine struct {
 	brand
-	host string
-	api  *client.Client
-	said *said
+	host    string
+	api     *client.Client
+	replies *replies
 }
 
-// said is what an engine says of itself, asked once: Podman starts some ten programs for
-// each answer.
-type said struct {
+// replies are what an engine says of itself. Each is requested once: Podman runs dpkg-query for
+// every one.
+type replies struct {
 	info    func(context.Context, *engine) (system.Info, error)
 	version func(context.Context, *engine) (client.ServerVersionResult, error)
 }
 
-func nothingSaid() *said {
-	return &said{
+func newReplies() *replies {
+	return &replies{
 		info: onceSuccessful(func(ctx context.Context, e *engine) (system.Info, error) {
 			result, err := e.api.Info(ctx, client.InfoOptions{})
 			return result.Info, e.explain("requesting its info", err)
@@ -78,8 +78,8 @@ func nothingSaid() *said {
 	}
 }
 
-// heard is what the engines of this process have said, by their sockets, since answers asked.
-var heard sync.Map
+// repliesOf has those of each socket, for all environments of this process, since its last check.
+var repliesOf sync.Map
 
 // minAPIVersion is the oldest API version that is supported.
 const minAPIVersion = client.MinAPIVersion
@@ -92,11 +92,11 @@ func (b brand) at(host string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, _ := heard.LoadOrStore(host, nothingSaid())
-	return &engine{brand: b, host: host, api: api, said: known.(*said)}, nil
+	known, _ := repliesOf.LoadOrStore(host, newReplies())
+	return &engine{brand: b, host: host, api: api, replies: known.(*replies)}, nil
 }
 
-func (e *engine) info(ctx context.Context) (system.Info, error) { return e.said.info(ctx, e) }
+func (e *engine) info(ctx context.Context) (system.Info, error) { return e.replies.info(ctx, e) }
 
 // client is one of the engine's API that gives each request a time; 0 is for those that
 // transfer an image.
@@ -241,7 +241,7 @@ func runtimes(info system.Info) []string {
 // versions names the daemon and the runtime, with their versions.
 func (e *engine) versions(ctx context.Context, runtime string) map[string]string {
 	list := map[string]string{}
-	server, err := e.said.version(ctx, e)
+	server, err := e.replies.version(ctx, e)
 	if err != nil {
 		return list
 	}

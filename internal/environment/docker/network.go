@@ -56,7 +56,7 @@ type apart struct {
 
 // Enclosed says why.
 func (a apart) Enclosed() string {
-	return "the networks of a rootless " + a.of + " are in a namespace of its own, which programs on the host do not reach: place no role on the host, or use an engine that root runs"
+	return "the networks of a rootless " + a.of + " are in a network namespace of the engine, which programs on the host cannot reach: place no role on the host, or use an engine that runs as root"
 }
 
 // apart says whether the containers' network is in a namespace of the engine's: that of a
@@ -71,7 +71,7 @@ func (c *containers) apart(ctx context.Context) bool {
 
 // inNamespace says whether the engine itself has a network of its own, by RootlessKit.
 func (e *engine) inNamespace(ctx context.Context) bool {
-	server, err := e.said.version(ctx, e)
+	server, err := e.replies.version(ctx, e)
 	return err == nil && slices.ContainsFunc(server.Components, func(c system.ComponentVersion) bool {
 		return c.Name == "rootlesskit" && c.Details["NetworkDriver"] != "host"
 	})

@@ -64,12 +64,12 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	} else if err != nil {
 		return missing(environment.Advice("install a release of the engine that speaks Docker API "+minAPIVersion+" or newer"), "the %s at %s: %v", b.name, host, err)
 	}
-	e.said = nothingSaid() // a check asks anew
+	e.replies = newReplies() // a check asks anew
 	info, err := e.info(ctx)
 	if err != nil {
 		return missing(e.fix(err), "%v", err)
 	}
-	heard.Store(host, e.said)
+	repliesOf.Store(host, e.replies)
 	return groups(info, e.rootless(info), environment.Finding{State: environment.Usable,
 		Reason: fmt.Sprintf("release %s, API %s, default runtime %s", info.ServerVersion, e.api.ClientVersion(), info.DefaultRuntime)})
 }

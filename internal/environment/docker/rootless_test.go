@@ -123,7 +123,7 @@ func TestProgramsOnTheHostDoNotReachTheNetworksOfARootlessEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.said.info = func(context.Context, *engine) (system.Info, error) {
+		e.replies.info = func(context.Context, *engine) (system.Info, error) {
 			return system.Info{SecurityOptions: []string{ownUser[c.rootless]}}, nil
 		}
 		if got := (&containers{engine: e, options: Options{Network: c.option}}).apart(t.Context()); got != c.apart {
