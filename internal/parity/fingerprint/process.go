@@ -59,14 +59,15 @@ func (r *reading) process() {
 	r.ulimits(name, p)
 	r.processText("process.oom", name, "oom_score_adj")
 	r.processText("user.map", name, "uid_map")
-	switch profile, known := p.Texts["attr/current"]; {
-	case known && strings.Trim(profile, "\x00 \n") != "":
-		r.inside("lsm.profile", strings.Trim(profile, "\x00 \n"))
-	default:
-		r.inside("lsm.profile", parity.None)
-	}
+	r.inside("lsm.profile", cmp.Or(confinement(p.Texts["attr/current"]), parity.None))
 	r.namespaces(name, p)
 	r.variables(name, p)
+}
+
+// confinement is what /proc/PID/attr/current names: a profile of AppArmor, or a label of
+// SELinux, which ends with a NUL. Engines draw two categories for each container.
+func confinement(text string) string {
+	return categories.ReplaceAllString(strings.Trim(text, "\x00 \n"), "$1:c*,c*")
 }
 
 func statusField(status, key string) string {

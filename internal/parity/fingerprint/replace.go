@@ -18,6 +18,9 @@ var id = regexp.MustCompile(`\b[0-9a-f]{64}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]
 // drawn is a host name that an engine derived from a container's ID.
 var drawn = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
+// categories that an engine drew, at the end of an SELinux label.
+var categories = regexp.MustCompile(`^([^:\s]+:[^:\s]+:[^:\s]+:s\d+):c\d+,c\d+$`)
+
 // plain replaces texts that differ between instances.
 func (r *reading) plain(text string) string {
 	list := append([]Replace{{loopback, parity.Address}, {r.Address, parity.Address}}, r.Replaced...)

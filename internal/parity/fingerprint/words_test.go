@@ -64,6 +64,24 @@ func TestParsingAnyShellTextTerminates(t *testing.T) {
 	})
 }
 
+func TestALabelIsEqualAtEachStart(t *testing.T) {
+	for text, want := range map[string]string{
+		"docker-default (enforce)\n": "docker-default (enforce)",
+		"unconfined\n":               "unconfined",
+		"lxd-a_</var/lib/lxd>//&:lxd-a_<var-lib-lxd>:unconfined\n":  "lxd-a_</var/lib/lxd>//&:lxd-a_<var-lib-lxd>:unconfined",
+		"system_u:system_r:container_t:s0:c12,c1023\x00":            "system_u:system_r:container_t:s0:c*,c*",
+		"system_u:system_r:spc_t:s0\x00":                            "system_u:system_r:spc_t:s0",
+		"unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023\x00": "unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023",
+		"kernel\x00": "kernel",
+		"\x00":       "",
+		"":           "",
+	} {
+		if got := confinement(text); got != want {
+			t.Errorf("the label %q is read as %q, not %q", text, got, want)
+		}
+	}
+}
+
 func TestAddressesAndNamesAreReplacedAsWholeWords(t *testing.T) {
 	r := &reading{Subject: Subject{Address: "10.0.0.2", Replaced: []Replace{{"10.0.0.1", "${address.driver}"}, {"b1-native-1", "${instance}"}}}}
 	for text, want := range map[string]string{
