@@ -109,8 +109,10 @@ start() { # PART...
 }
 
 make_groups() { # NODES
-	local root n file
-	for root in /sys/fs/cgroup/*/ /sys/fs/cgroup/; do
+	local root n file hierarchies=(/sys/fs/cgroup/*/)
+	# Where v2 is alone, what is below are groups of it.
+	[ ! -e /sys/fs/cgroup/cgroup.procs ] || hierarchies=(/sys/fs/cgroup/)
+	for root in "${hierarchies[@]}"; do
 		if [ ! -e "$root/cgroup.procs" ] || [ "$root" = /sys/fs/cgroup/unified/ ]; then continue; fi
 		mkdir "$root/$cgroup" "$root/$cgroup/parts"
 		for n in $(seq "$1"); do mkdir "$root/$cgroup/node-$n"; done
