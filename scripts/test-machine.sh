@@ -14,8 +14,8 @@
 # out what takes hours; SMALL=1 is a machine of one processor, without engines, images and a
 # QEMU, for the tests of what an ordinary user does under systemd. PROGRAMS is a directory
 # that is copied over its root: firecracker, jailer and cloud-hypervisor below usr/local/bin
-# are tested too, and a Kata Containers. KINDS are kinds of the suite in place of all: "docker,
-# podman rootless".
+# are tested too, and a Kata Containers. KINDS is for the suite of these kinds and nothing
+# else: "docker, podman rootless".
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -236,6 +236,22 @@ restart_docker() {
 	inside "mkdir -p /etc/docker && cat >/etc/docker/daemon.json && systemctl restart docker" <<<"{\"runtimes\": {\"runsc\": {\"path\": \"/usr/local/bin/runsc\"}}$1}"
 }
 
+containerd="docker (containerd's store)"
+
+# kinds : those of the suite that KINDS names, else all, a line each.
+kinds() {
+	local all kind
+	all=$(sed -n '/^var onMachine/,/^}/s/^\t{"\([^"]*\)".*/\1/p' internal/testing/conformance/suite_test.go)$'\n'$containerd
+	[ -n "${KINDS:-}" ] || { echo "$all"; return; }
+	tr , '\n' <<<"$KINDS" | sed 's/^ *//; s/ *$//' | while IFS= read -r kind; do
+		grep -qxF -e "$kind" <<<"$all" || die "KINDS: the suite has no kind \"$kind\", but: ${all//$'\n'/, }"
+		echo "$kind"
+	done
+}
+
+# has_suite : whether the conformance suite runs.
+has_suite() { [ -z "$small" ] && { [ -z "${TARE_TEST_SHORT:-}" ] || [ -n "${KINDS:-}" ]; }; }
+
 # vmm_tests FLAG... : those of the kinds whose programs PROGRAMS brought.
 vmm_tests() {
 	local status=0
@@ -257,18 +273,20 @@ tests() {
 		events testing/machine '-run=OrdinaryUserMeasures|ForbiddenUserNamespace' "$@"
 		return
 	fi
-	events testing/machine "$@" || status=1
-	events linux/cgroup "$@" || status=1
-	events environment/native -run=OrdinaryUser "$@" || status=1
-	vmm_tests "$@" || status=1
-	[ -n "${TARE_TEST_SHORT:-}" ] || suite "$@" || status=1
+	if [ -z "${KINDS:-}" ]; then
+		events testing/machine "$@" || status=1
+		events linux/cgroup "$@" || status=1
+		events environment/native -run=OrdinaryUser "$@" || status=1
+		vmm_tests "$@" || status=1
+	fi
+	! has_suite || suite "$@" || status=1
 	return $status
 }
 
 # suite FLAG... : the conformance suite, a process for each kind: an emulated machine ends or
 # hangs now and then, which costs the rest of that kind alone.
 suite() {
-	local kind features status=0 containerd="docker (containerd's store)"
+	local kind features status=0
 	equip_user
 	case " $* " in *" -run"*) # some cases, of all kinds
 		restart_docker ""
@@ -288,7 +306,7 @@ suite() {
 		[ "$kind" != "$containerd" ] || features=', "features": {"containerd-snapshotter": true}'
 		restart_docker "$features"
 		events "testing/conformance ($kind)" "-run=TestEveryProviderDoesWhatAnInstancePromises/^$(tr ' ' _ <<<"${kind% (*}")\$" "$@" || status=1
-	done 3< <([ -z "${KINDS:-}" ] || { tr , '\n' <<<"$KINDS" | sed 's/^ *//'; exit; }; sed -n '/^var onMachine/,/^}/s/^\t{"\([^"]*\)".*/\1/p' internal/testing/conformance/suite_test.go; echo "$containerd")
+	done 3< <(kinds)
 	return $status
 }
 
@@ -320,16 +338,18 @@ table() {
 run() {
 	local status=0
 	alive && die "the machine runs already: test-machine.sh stop"
+	kinds >/dev/null
+	case "${KINDS:-}:$* " in [!:]*:*"-run"*) die "KINDS and -run exclude each other: -run 'Promises/^docker$/^frozen$' is a case of a kind" ;; esac
 	compile testing/machine
-	[ -n "$small" ] || compile linux/cgroup environment/native environment/firecracker environment/cloudhypervisor
-	[ -n "$small${TARE_TEST_SHORT:-}" ] || compile testing/conformance
+	[ -n "$small${KINDS:-}" ] || compile linux/cgroup environment/native environment/firecracker environment/cloudhypervisor
+	! has_suite || compile testing/conformance
 	make_disk
-	[ -n "$small${TARE_TEST_SHORT:-}" ] || add_quick
+	[ -n "$small${TARE_TEST_SHORT:-}${KINDS:-}" ] || add_quick
 	trap stop EXIT
 	boot
 	provide
 	scripts/gotestsum.sh machine scripts/test-machine.sh tests "$@" || status=1
-	[ -n "$small${TARE_TEST_SHORT:-}" ] || table
+	! has_suite || table
 	# Here KVM works.
 	grep -vi kvm scripts/allowed-skips >build/tools/allowed-skips-machine
 	scripts/summary.sh machine build/tools/allowed-skips-machine || status=1
