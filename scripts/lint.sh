@@ -17,10 +17,10 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | x
 
 # It reads what the compiler exports. The flags are those of make (GOFLAGS), so that
 # what it has compiled is not compiled again for the tests. With this GOGC both take
-# less time, within the limit of memory. The cache stays in the checkout, like all else
-# that make builds.
+# less time, within the limit of memory. What it found out about a package, most of them
+# dependencies, is kept in Go's cache, and serves all checkouts.
 GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" \
-	GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$PWD/build/cache/golangci-lint} golangci-lint run "$@" || failed=1
+	GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$(go env GOCACHE)/golangci-lint} golangci-lint run "$@" || failed=1
 shellcheck scripts/*.sh scripts/*.bash .ci/run examples/ci/*.sh || failed=1
 scripts/vulncheck.sh --if-reachable "$@" || failed=1
 exit "$failed"
