@@ -58,7 +58,7 @@ func (k *claim) open(ctx context.Context, o *cleanup.Owner) error {
 	c := k.cluster
 	lease := &coordinationv1.Lease{ObjectMeta: c.meta(o, leaseName(o.ID())), Spec: k.spec()}
 	_, err := retry(context.WithoutCancel(ctx), "making a lease in "+c.name(), func(ctx context.Context) (*coordinationv1.Lease, error) {
-		made, err := c.leases.Create(ctx, lease, metav1.CreateOptions{})
+		made, err := c.leases.create(ctx, lease, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) { // a request whose answer was lost
 			err = nil
 		}
@@ -104,9 +104,9 @@ func (k *claim) renew(ctx context.Context) {
 		case <-turn.C:
 		}
 		within, cancel := context.WithTimeout(ctx, renewEvery)
-		if lease, err := k.cluster.leases.Get(within, leaseName(k.owner), metav1.GetOptions{}); err == nil {
+		if lease, err := k.cluster.leases.get(within, leaseName(k.owner)); err == nil {
 			lease.Spec = k.spec()
-			_, _ = k.cluster.leases.Update(within, lease, metav1.UpdateOptions{})
+			_, _ = k.cluster.leases.update(within, lease)
 		}
 		cancel()
 	}
@@ -123,7 +123,7 @@ func (k *claim) close(ctx context.Context) error {
 
 func (c *cluster) removeLease(ctx context.Context, owner string) error {
 	_, err := retry(ctx, "removing the lease of "+owner, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, unlessGone(c.leases.Delete(ctx, leaseName(owner), metav1.DeleteOptions{}))
+		return struct{}{}, unlessGone(c.leases.delete(ctx, leaseName(owner), metav1.DeleteOptions{}))
 	})
 	return err
 }
@@ -200,20 +200,20 @@ func (c *cluster) clear(ctx context.Context, progress func(string)) error {
 func (c *cluster) sweepExpired(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	list, err := c.leases.List(ctx, metav1.ListOptions{LabelSelector: cleanup.Label})
+	leases, err := c.leases.list(ctx, metav1.ListOptions{LabelSelector: cleanup.Label})
 	if err != nil {
 		return nil, fmt.Errorf("listing the leases in %s: %w", c.name(), err)
 	}
 	var removed []string
 	var problems []error
-	if len(list.Items) == 0 {
+	if len(leases) == 0 {
 		return nil, nil
 	}
 	now, err := c.serverTime(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, lease := range list.Items {
+	for _, lease := range leases {
 		owner, spec := lease.Labels[cleanup.Label], lease.Spec
 		if spec.LeaseDurationSeconds == nil || now.Sub(written(lease.ObjectMeta)) <= time.Duration(*spec.LeaseDurationSeconds)*time.Second {
 			continue
@@ -228,7 +228,7 @@ func (c *cluster) sweepExpired(ctx context.Context) ([]string, error) {
 // it only pretends to make. Clocks of coordinators may differ by more than a lease lasts.
 func (c *cluster) serverTime(ctx context.Context) (time.Time, error) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: "tare-time-"}}
-	made, err := c.leases.Create(ctx, lease, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	made, err := c.leases.create(ctx, lease, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("asking the cluster at %s for its time: %w", c.Server, err)
 	}
@@ -248,20 +248,20 @@ func written(o metav1.ObjectMeta) time.Time {
 
 func (c *cluster) removeAll(ctx context.Context, owner string) (removed []string, err error) {
 	ours := metav1.ListOptions{LabelSelector: cleanup.Label + "=" + owner}
-	pods, err := c.core.Pods(c.Namespace).List(ctx, ours)
+	pods, err := c.pods.list(ctx, ours)
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of %s in %s: %w", owner, c.name(), err)
 	}
 	var problems []error
-	for _, pod := range pods.Items {
+	for _, pod := range pods {
 		problems = append(problems, thaw(pod.UID), c.removePod(ctx, pod.Name))
 		removed = append(removed, fmt.Sprintf("pod %s in %s", pod.Name, c.name()))
 	}
 	machines, err := vmi.Remove(ctx, c.access(), owner)
 	removed, problems = append(removed, machines...), append(problems, err)
-	services, err := c.core.Services(c.Namespace).List(ctx, ours)
+	services, err := c.services.list(ctx, ours)
 	if err == nil {
-		for _, s := range services.Items {
+		for _, s := range services {
 			problems = append(problems, c.removeService(ctx, s.Name))
 			removed = append(removed, fmt.Sprintf("service %s in %s", s.Name, c.name()))
 		}
@@ -277,7 +277,7 @@ func (c *cluster) removeAll(ctx context.Context, owner string) (removed []string
 func (c *cluster) removePod(ctx context.Context, name string) error {
 	remove := func(grace int64) error {
 		_, err := retry(ctx, "removing pod "+name, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, unlessGone(c.core.Pods(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &grace}))
+			return struct{}{}, unlessGone(c.pods.delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &grace}))
 		})
 		return err
 	}
@@ -295,7 +295,7 @@ func (c *cluster) removePod(ctx context.Context, name string) error {
 
 func (c *cluster) removeService(ctx context.Context, name string) error {
 	_, err := retry(ctx, "removing service "+name, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, unlessGone(c.core.Services(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+		return struct{}{}, unlessGone(c.services.delete(ctx, name, metav1.DeleteOptions{}))
 	})
 	return err
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apimachineryversion "k8s.io/apimachinery/pkg/version"
-	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	nodev1 "k8s.io/client-go/kubernetes/typed/node/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
@@ -63,10 +64,14 @@ type address struct {
 type cluster struct {
 	address
 	config    *rest.Config
-	core      corev1.CoreV1Interface
-	leases    coordinationv1.LeaseInterface
-	reviews   authorizationv1.SelfSubjectAccessReviewInterface
-	classes   nodev1.RuntimeClassInterface
+	wire      rest.Interface // of requests that are about no object
+	pods      objects[corev1.Pod]
+	services  objects[corev1.Service]
+	events    objects[corev1.Event]
+	leases    objects[coordinationv1.Lease]
+	reviews   objects[authorizationv1.SelfSubjectAccessReview]
+	nodes     objects[corev1.Node]
+	classes   objects[nodev1.RuntimeClass]
 	inCluster bool
 	described described
 }
@@ -108,31 +113,26 @@ func open(at address) (*cluster, error) {
 // quiet keeps what client-go logs off standard error: what fails is an error too.
 var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
-// dial makes the clients, which share one transport.
+// dial makes the client. It sends no request.
 func (c *cluster) dial() error {
-	shared, err := rest.HTTPClientFor(c.config)
+	client, err := rest.UnversionedRESTClientFor(dynamic.ConfigFor(c.config))
 	if err != nil {
 		return fmt.Errorf("reading the connection to Kubernetes: %w", err)
 	}
-	core, err := corev1.NewForConfigAndClient(c.config, shared)
-	if err != nil {
-		return err
-	}
-	coordination, err := coordinationv1.NewForConfigAndClient(c.config, shared)
-	if err != nil {
-		return err
-	}
-	authorization, err := authorizationv1.NewForConfigAndClient(c.config, shared)
-	if err != nil {
-		return err
-	}
-	node, err := nodev1.NewForConfigAndClient(c.config, shared)
-	if err != nil {
-		return err
-	}
-	c.core, c.leases = core, coordination.Leases(c.Namespace)
-	c.reviews, c.classes = authorization.SelfSubjectAccessReviews(), node.RuntimeClasses()
+	c.wire = client
+	c.use(dynamic.New(client))
 	return nil
+}
+
+// use takes the objects that tare uses from a client.
+func (c *cluster) use(client dynamic.Interface) {
+	c.pods = objectsOf[corev1.Pod](client, corev1.SchemeGroupVersion, "Pod", c.Namespace)
+	c.services = objectsOf[corev1.Service](client, corev1.SchemeGroupVersion, "Service", c.Namespace)
+	c.events = objectsOf[corev1.Event](client, corev1.SchemeGroupVersion, "Event", c.Namespace)
+	c.leases = objectsOf[coordinationv1.Lease](client, coordinationv1.SchemeGroupVersion, "Lease", c.Namespace)
+	c.reviews = objectsOf[authorizationv1.SelfSubjectAccessReview](client, authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview", "")
+	c.nodes = objectsOf[corev1.Node](client, corev1.SchemeGroupVersion, "Node", "")
+	c.classes = objectsOf[nodev1.RuntimeClass](client, nodev1.SchemeGroupVersion, "RuntimeClass", "")
 }
 
 // name of the cluster in messages.
@@ -153,7 +153,7 @@ func (c *cluster) login() string {
 func (c *cluster) version(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	body, err := c.core.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	body, err := c.wire.Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
 		return "", fmt.Errorf("asking the cluster at %s for its version: %w", c.Server, err)
 	}

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // knowledge are facts, and the reasons why others are not known.
@@ -87,7 +86,7 @@ func (d *described) once(key string, ask func() (knowledge, error)) knowledge {
 func (c *cluster) describeClass(ctx context.Context, name string) knowledge {
 	return c.described.once("class "+name, func() (knowledge, error) {
 		k := newKnowledge()
-		class, err := c.classes.Get(ctx, name, metav1.GetOptions{})
+		class, err := c.classes.get(ctx, name)
 		if err != nil {
 			k.miss(permitted(err, "nodes.yaml"), factHandler)
 		} else {
@@ -102,11 +101,11 @@ func (c *cluster) describeClass(ctx context.Context, name string) knowledge {
 func (c *cluster) describeNode(ctx context.Context, name string) knowledge {
 	k := newKnowledge()
 	k.learn(c.described.once("node "+name, func() (knowledge, error) {
-		node, err := c.core.Nodes().Get(ctx, name, metav1.GetOptions{})
+		node, err := c.nodes.get(ctx, name)
 		return ofNode(node, err), err
 	}))
 	k.learn(c.described.once("kubelet "+name, func() (knowledge, error) {
-		text, err := c.core.RESTClient().Get().Resource("nodes").Name(name).SubResource("proxy").Suffix("configz").Do(ctx).Raw()
+		text, err := c.wire.Get().AbsPath(corePath).Resource("nodes").Name(name).SubResource("proxy").Suffix("configz").Do(ctx).Raw()
 		return ofKubelet(text, err), err
 	}))
 	return k

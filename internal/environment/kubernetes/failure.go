@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -111,7 +112,7 @@ func (c *cluster) sandboxFailure(ctx context.Context, pod *corev1.Pod) (once str
 	if pod.Spec.NodeName == "" || len(pod.Status.PodIPs) > 0 {
 		return "", nil
 	}
-	for _, e := range c.events(ctx, pod.Name) {
+	for _, e := range c.eventsOf(ctx, pod.Name) {
 		for _, kept := range []string{"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume"} {
 			times := e.Count
 			if e.Series != nil {
@@ -142,13 +143,13 @@ func handlerHint(message string, pod *corev1.Pod) string {
 	return fmt.Sprintf("; the node's container runtime has no handler for the RuntimeClass %s: configure it there, or choose nodes that have it (node_selector:, or scheduling.nodeSelector of the RuntimeClass)", *pod.Spec.RuntimeClassName)
 }
 
-// events of a pod; none where they may not be read.
-func (c *cluster) events(ctx context.Context, name string) []corev1.Event {
-	list, err := c.core.Events(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.name", name).String()})
+// eventsOf a pod; none where they may not be read.
+func (c *cluster) eventsOf(ctx context.Context, name string) []corev1.Event {
+	list, err := c.events.list(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.name", name).String()})
 	if err != nil {
 		return nil
 	}
-	return list.Items
+	return list
 }
 
 // refused explains why the API server did not accept an object.
@@ -191,7 +192,7 @@ func (c *cluster) why(name string) error {
 // evicted finds in the events of a pod that its kubelet evicts it: it reports that in the
 // pod's status long after the containers have ended.
 func (c *cluster) evicted(ctx context.Context, pod *corev1.Pod) error {
-	for _, e := range c.events(ctx, pod.Name) {
+	for _, e := range c.eventsOf(ctx, pod.Name) {
 		if e.Reason == "Evicted" {
 			return fmt.Errorf("the pod was evicted by its node %s: %s", pod.Spec.NodeName, strings.TrimSpace(e.Message))
 		}
@@ -227,7 +228,7 @@ func (c *cluster) notReady(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	node, err := c.core.Nodes().Get(ctx, name, metav1.GetOptions{})
+	node, err := c.nodes.get(ctx, name)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("node %s does not exist any more", name)
 	}
@@ -254,7 +255,7 @@ var errDeleted = errors.New("the pod was deleted by somebody else: by a user, a 
 func (c *cluster) await(ctx context.Context, name string, done func(*corev1.Pod) (bool, error), again func(*corev1.Pod) error) (*corev1.Pod, error) {
 	for first := true; ; first = false {
 		pod, err := retry(ctx, "reading pod "+name, func(ctx context.Context) (*corev1.Pod, error) {
-			return c.core.Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+			return c.pods.get(ctx, name)
 		})
 		if apierrors.IsNotFound(err) {
 			return nil, errDeleted
@@ -282,7 +283,7 @@ func (c *cluster) watch(ctx context.Context, pod *corev1.Pod, done func(*corev1.
 	within, cancel := context.WithTimeout(ctx, lookAgain) // also of a watch that is not answered
 	defer cancel()
 	var events <-chan watch.Event // nil, for ever silent, where there is no watch
-	w, err := c.core.Pods(c.Namespace).Watch(within, metav1.ListOptions{
+	w, err := c.pods.client.Watch(within, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name).String(), ResourceVersion: pod.ResourceVersion,
 	})
 	if err == nil {
@@ -294,13 +295,17 @@ func (c *cluster) watch(ctx context.Context, pod *corev1.Pod, done func(*corev1.
 	for {
 		select {
 		case e, open := <-events:
-			now, is := e.Object.(*corev1.Pod)
+			sent, is := e.Object.(*unstructured.Unstructured)
 			switch {
 			case !open || e.Type == watch.Error:
 				events = nil
 			case e.Type == watch.Deleted:
 				return pod, false, errDeleted
-			case is && now.Name == pod.Name:
+			case is && sent.GetName() == pod.Name:
+				now, err := typed[corev1.Pod](sent, nil)
+				if err != nil {
+					return pod, false, err
+				}
 				if ok, err := done(now); ok || err != nil {
 					return now, ok, err
 				}

@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes/fake"
-	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 
 	"tare/internal/environment/kubernetes/api"
@@ -63,10 +64,17 @@ func TestAPodThatDoesNotRunSaysWhy(t *testing.T) {
 }
 
 // simulated is a cluster without nodes, in memory.
-func simulated(objects ...runtime.Object) (*cluster, *fake.Clientset) {
-	set := fake.NewClientset(objects...)
-	return &cluster{address: address{Namespace: "tare", Server: "https://simulated"}, core: set.CoreV1(),
-		leases: set.CoordinationV1().Leases("tare"), reviews: set.AuthorizationV1().SelfSubjectAccessReviews(), classes: set.NodeV1().RuntimeClasses()}, set
+func simulated(objects ...runtime.Object) (*cluster, *fake.FakeDynamicClient) {
+	types := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(types); err != nil {
+			panic(err)
+		}
+	}
+	set := fake.NewSimpleDynamicClient(types, objects...)
+	c := &cluster{address: address{Namespace: "tare", Server: "https://simulated"}}
+	c.use(set)
+	return c, set
 }
 
 func TestAPodThatSomebodyDeletesIsNoticed(t *testing.T) {
@@ -79,7 +87,7 @@ func TestAPodThatSomebodyDeletesIsNoticed(t *testing.T) {
 	})
 	go func() {
 		<-watched
-		_ = set.CoreV1().Pods("tare").Delete(context.Background(), "p", metav1.DeleteOptions{})
+		_ = c.pods.delete(context.Background(), "p", metav1.DeleteOptions{})
 	}()
 	_, err := c.await(t.Context(), "p", func(*corev1.Pod) (bool, error) { return false, nil }, nil)
 	if !errors.Is(err, errDeleted) {
@@ -102,20 +110,14 @@ func TestAWatchThatIsSilentDoesNotHoldUp(t *testing.T) {
 	}
 	twice(c)
 	// Not even its request is answered.
-	c.core = unanswered{c.core}
+	c.pods.client = unanswered{c.pods.client}
 	twice(c)
 }
 
 // unanswered are pods whose watches begin never.
-type unanswered struct{ typedv1.CoreV1Interface }
+type unanswered struct{ dynamic.ResourceInterface }
 
-func (u unanswered) Pods(namespace string) typedv1.PodInterface {
-	return unansweredPods{u.CoreV1Interface.Pods(namespace)}
-}
-
-type unansweredPods struct{ typedv1.PodInterface }
-
-func (unansweredPods) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+func (unanswered) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

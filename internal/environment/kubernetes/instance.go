@@ -7,13 +7,13 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/httpstream"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 
 	"tare/internal/agent/wire"
@@ -155,8 +155,9 @@ func (i *instance) remove(ctx context.Context) error {
 
 // attach connects to a container of a pod until the streams end.
 func (c *cluster) attach(ctx context.Context, pod, container string, streams remotecommand.StreamOptions) error {
-	url := c.core.RESTClient().Post().Namespace(c.Namespace).Resource("pods").Name(pod).SubResource("attach").
-		VersionedParams(&corev1.PodAttachOptions{Container: container, Stdin: true, Stdout: streams.Stdout != nil, Stderr: streams.Stderr != nil}, scheme.ParameterCodec).URL()
+	url := c.wire.Post().AbsPath(corePath).Namespace(c.Namespace).Resource("pods").Name(pod).SubResource("attach").
+		Param("container", container).Param("stdin", "true").
+		Param("stdout", strconv.FormatBool(streams.Stdout != nil)).Param("stderr", strconv.FormatBool(streams.Stderr != nil)).URL()
 	// API servers before 1.30 and some proxies speak SPDY only.
 	old, err := remotecommand.NewSPDYExecutor(c.config, "POST", url)
 	if err != nil {

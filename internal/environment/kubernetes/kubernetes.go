@@ -107,14 +107,14 @@ func (p *pods) Nodes(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := retry(ctx, "listing the nodes of the cluster at "+c.Server, func(ctx context.Context) (*corev1.NodeList, error) {
-		return c.core.Nodes().List(ctx, metav1.ListOptions{LabelSelector: k8slabels.SelectorFromSet(p.options.NodeSelector).String()})
+	list, err := retry(ctx, "listing the nodes of the cluster at "+c.Server, func(ctx context.Context) ([]corev1.Node, error) {
+		return c.nodes.list(ctx, metav1.ListOptions{LabelSelector: k8slabels.SelectorFromSet(p.options.NodeSelector).String()})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w; the ClusterRole in deploy/kubernetes/nodes.yaml permits it", err)
 	}
 	names := []string{}
-	for _, node := range list.Items {
+	for _, node := range list {
 		if takes(&node, p.options.tolerations()) {
 			names = append(names, node.Name)
 		}

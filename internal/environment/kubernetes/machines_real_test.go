@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"tare/internal/environment"
 	_ "tare/internal/environment/native" // what runs in the guest
 	"tare/internal/testing/kubevirttest"
@@ -52,13 +50,13 @@ func TestVMsOfADeadCoordinatorAreRemovedWhenItsLeaseHasExpired(t *testing.T) {
 	if said := prepared(); len(said) > 0 {
 		t.Errorf("while its lease is young: %q", said)
 	}
-	lease, err := c.leases.Get(t.Context(), leaseName(owner.ID()), metav1.GetOptions{})
+	lease, err := c.leases.get(t.Context(), leaseName(owner.ID()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	short := int32(1)
 	lease.Spec.LeaseDurationSeconds = &short
-	if _, err := c.leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+	if _, err := c.leases.update(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
 	var said []string
@@ -70,7 +68,7 @@ func TestVMsOfADeadCoordinatorAreRemovedWhenItsLeaseHasExpired(t *testing.T) {
 	}) {
 		t.Errorf("after its lease has expired: %q", said)
 	}
-	if _, err := c.leases.Get(t.Context(), leaseName(owner.ID()), metav1.GetOptions{}); err == nil {
+	if _, err := c.leases.get(t.Context(), leaseName(owner.ID())); err == nil {
 		t.Error("the lease is left")
 	}
 	// Its coordinator lives after all: it notices, and leaves nothing.

@@ -41,7 +41,7 @@ type window struct {
 
 // windowOf asks for the latest window of a pod.
 func (c *cluster) windowOf(ctx context.Context, pod string) (window, error) {
-	text, err := c.core.RESTClient().Get().AbsPath(metricsPath, "namespaces", c.Namespace, "pods", pod).Do(ctx).Raw()
+	text, err := c.wire.Get().AbsPath(metricsPath, "namespaces", c.Namespace, "pods", pod).Do(ctx).Raw()
 	if err != nil {
 		return window{}, err
 	}

@@ -134,9 +134,9 @@ func (p *pods) serve(ctx context.Context, i *instance, o *cleanup.Owner) error {
 	}
 	i.service = "unknown" // to be removed, whatever the request comes to
 	made, err := retry(context.WithoutCancel(ctx), "creating the service in "+i.cluster.name(), func(ctx context.Context) (*corev1.Service, error) {
-		made, err := i.cluster.core.Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{})
+		made, err := i.cluster.services.create(ctx, service, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			return i.cluster.core.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
+			return i.cluster.services.get(ctx, service.Name)
 		}
 		return made, err
 	})

@@ -226,11 +226,11 @@ func (p *pods) checkLoaded(ctx context.Context, c *cluster, img *image.Image, pr
 	within, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	for first := true; ; first = false {
-		nodes, err := c.core.Nodes().List(within, metav1.ListOptions{LabelSelector: k8slabels.SelectorFromSet(p.options.NodeSelector).String()})
-		if err != nil || len(nodes.Items) == 0 {
+		nodes, err := c.nodes.list(within, metav1.ListOptions{LabelSelector: k8slabels.SelectorFromSet(p.options.NodeSelector).String()})
+		if err != nil || len(nodes) == 0 {
 			return ctx.Err()
 		}
-		if slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return mayHave(n, reference) }) {
+		if slices.ContainsFunc(nodes, func(n corev1.Node) bool { return mayHave(n, reference) }) {
 			return nil
 		}
 		if first {

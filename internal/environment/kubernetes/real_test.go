@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"tare/internal/agent"
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
@@ -193,13 +191,13 @@ func TestWhatACoordinatorLeavesIsRemovedWhenItsLeaseHasExpired(t *testing.T) {
 	if err != nil || len(removed) > 0 {
 		t.Errorf("while its lease is young: %q, %v", removed, err)
 	}
-	lease, err := c.leases.Get(t.Context(), leaseName(s.owner.ID()), metav1.GetOptions{})
+	lease, err := c.leases.get(t.Context(), leaseName(s.owner.ID()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	short := int32(1)
 	lease.Spec.LeaseDurationSeconds = &short
-	if _, err := c.leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+	if _, err := c.leases.update(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); err == nil && len(removed) == 0 && time.Now().Before(deadline); {

@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -44,8 +43,8 @@ func TestAllClientsOfAnAPIServerShareOneBoundOfRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range (burst + more) / 5 / 2 {
-			all.Go(func() { _, _ = c.core.Pods("x").Get(t.Context(), "x", metav1.GetOptions{}) })
-			all.Go(func() { _, _ = c.leases.Get(t.Context(), "x", metav1.GetOptions{}) })
+			all.Go(func() { _, _ = c.pods.get(t.Context(), "x") })
+			all.Go(func() { _, _ = c.leases.get(t.Context(), "x") })
 		}
 	}
 	all.Wait()

@@ -88,7 +88,7 @@ func requirements(o Options) []environment.Requirement {
 			case len(lacks) > 0:
 				return missing("kubectl apply -n "+c.Namespace+" -f deploy/kubernetes/role-metrics.yaml", "in %s the user may not: get pods.%s", c.name(), metricsGroup)
 			}
-			if _, err := c.core.RESTClient().Get().AbsPath(metricsPath).Do(ctx).Raw(); err != nil {
+			if _, err := c.wire.Get().AbsPath(metricsPath).Do(ctx).Raw(); err != nil {
 				return missing("install metrics-server, or choose usage: node", "the cluster at %s does not serve it: %v", c.Server, err)
 			}
 			return environment.Finding{State: environment.Usable}
@@ -104,7 +104,7 @@ func (c *cluster) lacks(ctx context.Context, list []permission) (lacks []string,
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Namespace: c.Namespace, Verb: verb, Group: p.group, Resource: p.resource, Subresource: p.subresource,
 			}}}
-			answer, err := c.reviews.Create(ctx, review, metav1.CreateOptions{})
+			answer, err := c.reviews.create(ctx, review, metav1.CreateOptions{})
 			if err != nil {
 				return nil, fmt.Errorf("asking what the user may do in %s: %w", c.name(), err)
 			}
@@ -120,7 +120,7 @@ func (c *cluster) hasClass(ctx context.Context, name string) environment.Finding
 	if name == "" {
 		return environment.Finding{State: environment.Usable, Reason: "the nodes' default runtime"}
 	}
-	class, err := c.classes.Get(ctx, name, metav1.GetOptions{})
+	class, err := c.classes.get(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return environment.Lacks(fmt.Sprintf("the cluster at %s has no RuntimeClass %s", c.Server, name), environment.Advice("kubectl get runtimeclasses"))

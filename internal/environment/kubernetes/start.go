@@ -147,7 +147,7 @@ func (t *phases) end(name string) {
 func (i *instance) create(ctx context.Context, pod *corev1.Pod) error {
 	i.created = true
 	_, err := retry(context.WithoutCancel(ctx), "creating the pod in "+i.cluster.name(), func(ctx context.Context) (*corev1.Pod, error) {
-		made, err := i.cluster.core.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		made, err := i.cluster.pods.create(ctx, pod, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) { // a request whose answer was lost
 			err = nil
 		}

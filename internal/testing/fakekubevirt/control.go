@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -94,12 +94,12 @@ func (c *control) start(part string, arguments ...string) error {
 
 // ready waits until the API server answers that it is.
 func (c *control) ready() error {
-	client, err := discovery.NewDiscoveryClientForConfig(c.config)
+	client, err := rest.UnversionedRESTClientFor(dynamic.ConfigFor(c.config))
 	if err != nil {
 		return err
 	}
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		_, err := client.RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
+		_, err := client.Get().AbsPath("/readyz").DoRaw(context.Background())
 		if err == nil {
 			return nil
 		}
