@@ -27,8 +27,11 @@ func source(v *model.Report, f model.SourceFigure, titled bool) *picture {
 	p := &picture{name: f.Study + " " + f.Place, title: f.Place + ": " + f.Shows, width: column}
 	y := 0.0
 	if titled {
-		p.say(ink, textSize, begins, 1, 7.5, fit(p.title, column-2))
-		y = 12
+		for _, line := range wrap(p.title, column-2) {
+			y += 8.5
+			p.say(ink, textSize, begins, 1, y-1, line)
+		}
+		y += 3.5
 	}
 	for i := range f.Panels {
 		panel := &f.Panels[i]
@@ -41,8 +44,10 @@ func source(v *model.Report, f model.SourceFigure, titled bool) *picture {
 			p.say(soft, textSize, begins, 1, y-2.5, fit(panel.Title, column))
 		}
 		if len(panel.Lines) == 0 {
-			y += 10
-			p.say(soft, textSize, begins, sourceLeft, y-2.5, fit(panel.Why, column-sourceLeft))
+			for _, line := range wrap(panel.Why, column-sourceLeft) {
+				y += 10
+				p.say(soft, textSize, begins, sourceLeft, y-2.5, line)
+			}
 			continue
 		}
 		y = p.panel(panel, looks, y+2) + 4

@@ -149,3 +149,22 @@ func TestAFigureOverTimeWithoutValuesSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+func TestTitlesOfTheFiguresOfAllSourcesAreShownWhole(t *testing.T) {
+	for _, name := range published.Names() {
+		s, err := published.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range s.Figures {
+			p := source(&model.Report{}, model.SourceFigure{Study: name, Place: f.Place, Shows: f.Shows}, true)
+			var words []string
+			for _, line := range p.shapes {
+				words = append(words, line.text)
+			}
+			if got, want := strings.Join(words, " "), f.Place+": "+f.Shows; got != want {
+				t.Errorf("%s has the title %q, want %q", name, got, want)
+			}
+		}
+	}
+}
