@@ -11,21 +11,19 @@ import (
 	"tare/internal/usage"
 )
 
-// toFreeze starts an instance, and skips where the provider does not freeze any.
-func (s *scene) toFreeze(t *testing.T) (environment.Instance, environment.Freezer) {
+// needsFreezer skips where the provider does not freeze any instance.
+func (s *scene) needsFreezer(t *testing.T) {
 	t.Helper()
-	if s.shared.Details().Freezer == nil {
+	f := s.shared.Details().Freezer
+	if f == nil {
 		t.Skip("needs instances that can be frozen: those of this kind wait idle")
 	}
-	i := s.start(t, "frozen")
-	return i, i.Details().Freezer
-}
-
-func freeze(t *testing.T, f environment.Freezer) {
-	t.Helper()
 	if err := f.Freeze(t.Context()); errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("needs instances that can be frozen: %v", err)
 	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Thaw(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -53,8 +51,10 @@ func counters(t *testing.T, i environment.Instance) (next func() usage.Reading) 
 	}
 }
 
-func aFrozenInstanceDoesNothing(t *testing.T, s *scene) {
-	i, f := s.toFreeze(t)
+func aFrozenInstanceDoesNothingAndIsStopped(t *testing.T, s *scene) {
+	s.needsFreezer(t)
+	i := s.start(t, "frozen")
+	f := i.Details().Freezer
 	// Prints lines too, so that something is under way in the agent at the freeze.
 	const busy = "while :; do i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; echo still here; done"
 	var output bytes.Buffer
@@ -66,7 +66,9 @@ func aFrozenInstanceDoesNothing(t *testing.T, s *scene) {
 	for from := next().CPU.Value; next().CPU.Value < from+0.2; { // it works
 	}
 	for range 2 {
-		freeze(t, f)
+		if err := f.Freeze(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	next() // this one and the next may have been begun before the freeze
 	next()
@@ -105,6 +107,10 @@ func aFrozenInstanceDoesNothing(t *testing.T, s *scene) {
 	if output.Len() == 0 {
 		t.Error("nothing was printed")
 	}
+	run(t, i, "setsid sleep 1000 >/dev/null 2>&1 </dev/null & setsid sleep 1000 & true")
+	if err := f.Freeze(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	s.end(t, i)
 }
 
@@ -124,16 +130,7 @@ func (s *scene) frozenShare() float64 {
 	return 0
 }
 
-func aFrozenInstanceIsStopped(t *testing.T, s *scene) {
-	i, f := s.toFreeze(t)
-	run(t, i, "setsid sleep 1000 >/dev/null 2>&1 </dev/null & setsid sleep 1000 & true")
-	freeze(t, f)
-	s.end(t, i)
-}
-
 func whatAKilledTareLeavesFrozenIsSwept(t *testing.T, s *scene) {
-	i, f := s.toFreeze(t)
-	freeze(t, f)
-	s.end(t, i)
+	s.needsFreezer(t)
 	s.killedTare(t, "freeze")
 }

@@ -163,10 +163,10 @@ func theDiskIsThrottled(t *testing.T, s *scene) {
 	}
 }
 
-// aLimitThatDoesNotHoldIsFound asks of an instance what it was never given, as
+// aLimitThatDoesNotHoldIsFound asks of the shared instance what it was never given, as
 // if its environment had ignored the limits.
 func aLimitThatDoesNotHoldIsFound(t *testing.T, s *scene) {
-	i := s.start(t, "unlimited")
+	i := s.shared
 	var r environment.Request
 	s.limited()(&r)
 	r.Limits.IO = environment.IO{Write: quantity.MiB}
