@@ -61,6 +61,9 @@ if [ -n "$pattern" ]; then
 	exit
 fi
 
+# With this GOGC the compiler, the linker, tests and what they start take less time.
+export GOGC=${GOGC:-400}
+
 case $form in
 "")
 	events "" "${packages[@]}"
@@ -82,8 +85,6 @@ case $form in
 	;;
 esac
 
-# With this GOGC the linker, tests and what they start take less time.
-export GOGC=${GOGC:-400}
 flags=(-count=1 -vet=off "-ldflags=-s -w" -timeout=30m "${flags[@]}")
 # Programs that tests build are built once too (internal/testing/gobuild).
 own=

@@ -26,7 +26,8 @@ for program; do
 		continue
 	fi
 	echo "install-tools: building $package (a minute or two)"
-	CGO_ENABLED=0 go -C "$module" build -trimpath -ldflags "-s -w" -o "$bin/$program.new" "$package"
+	# With this GOGC the compiler takes less time, within the limit of memory.
+	CGO_ENABLED=0 GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" go -C "$module" build -trimpath -ldflags "-s -w" -o "$bin/$program.new" "$package"
 	mv "$bin/$program.new" "$bin/$program"
 	echo "$version" >"$bin/$program.version"
 done
