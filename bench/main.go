@@ -24,6 +24,7 @@ import (
 	"tare/internal/linux/kvm"
 	"tare/internal/run/doctor"
 
+	_ "tare/internal/agent/program"
 	_ "tare/internal/environment/bubblewrap"
 	_ "tare/internal/environment/containerd"
 	_ "tare/internal/environment/docker"

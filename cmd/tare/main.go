@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	_ "tare/internal/agent/program"
 	_ "tare/internal/base/headroom"
 	"tare/internal/cli"
 	"tare/internal/linux/kvm"

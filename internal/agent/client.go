@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"tare/internal/agent/program"
+	"tare/internal/agent/executable"
 	"tare/internal/agent/wire"
 	"tare/internal/application/secret"
 	"tare/internal/base/crash"
@@ -391,5 +391,5 @@ func WriteBinary(directory string) (path string, err error) {
 	if err := private.Directory(directory); err != nil {
 		return "", fmt.Errorf("writing the agent: %w", err)
 	}
-	return program.Write(directory)
+	return executable.Write(directory)
 }

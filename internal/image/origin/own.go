@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"tare/internal/agent/program"
+	"tare/internal/agent/executable"
 )
 
 // Own is the reference of the image that tare has in itself, so that nothing is fetched or
@@ -30,7 +30,7 @@ func (o ownOrigin) Resolve(ctx context.Context) (string, error) {
 }
 
 func (ownOrigin) fetch(context.Context, string, string) (v1.Image, error) {
-	agent, err := program.Contents()
+	agent, err := executable.Contents()
 	if err != nil {
 		return nil, err
 	}

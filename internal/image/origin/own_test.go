@@ -7,12 +7,13 @@ import (
 	"slices"
 	"testing"
 
-	"tare/internal/agent/program"
+	"tare/internal/agent/executable"
+	_ "tare/internal/agent/program"
 	"tare/internal/testing/needs"
 )
 
 func TestTheOwnImageIsTheAgentAndNeedsNothing(t *testing.T) {
-	agent, err := program.Contents()
+	agent, err := executable.Contents()
 	if err != nil {
 		needs.Working(t, "the agent's program", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"tare/internal/agent"
+	_ "tare/internal/agent/program"
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
 	"tare/internal/image"
