@@ -317,11 +317,11 @@ provide() {
 }
 
 # equip_user : gives the ordinary user engines, all controllers, as doctor says how, and the
-# images of the tests.
+# images of the tests; and lets packets between Podman's containers pass Docker's rules.
 equip_user() {
 	! inside 'test -e /home/user/images' </dev/null || return 0
 	inside "mkdir -p /etc/systemd/system/user@.service.d; printf '[Service]\nDelegate=cpu cpuset io memory pids\n' >/etc/systemd/system/user@.service.d/delegate.conf
-		systemctl daemon-reload; loginctl enable-linger user; cp -r $images /home/user/images; chown -R user: /home/user/images" </dev/null
+		systemctl daemon-reload; iptables -I DOCKER-USER -i podman+ -o podman+ -j ACCEPT; loginctl enable-linger user; cp -r $images /home/user/images; chown -R user: /home/user/images" </dev/null
 	# shellcheck disable=SC2016 # of the machine
 	AS=user inside 'PATH=$PATH:/usr/share/docker.io/contrib:/usr/sbin; dockerd-rootless-setuptool.sh install; systemctl --user start podman.socket' </dev/null >&2 || true
 }

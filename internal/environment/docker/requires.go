@@ -70,8 +70,36 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 		return missing(e.fix(err), "%v", err)
 	}
 	repliesOf.Store(host, e.replies)
-	return groups(info, e.rootless(info), environment.Finding{State: environment.Usable,
+	found := groups(info, e.rootless(info), environment.Finding{State: environment.Usable,
 		Reason: fmt.Sprintf("release %s, API %s, default runtime %s", info.ServerVersion, e.api.ClientVersion(), info.DefaultRuntime)})
+	if b.name == thePodman.name && !e.rootless(info) && netavark() && bridgesAreFiltered() && dropsBetween(ctx) {
+		found.State = environment.Caveat
+		found.Reason += "; the policy of the chain FORWARD is DROP, as Docker sets it, and none of its rules is Podman's: packets between containers may be dropped"
+		found.Fix = environment.Advice("if a server in another container does not answer: iptables -I DOCKER-USER -i podman+ -o podman+ -j ACCEPT")
+	}
+	return found
+}
+
+// netavark says whether Podman's networks are of it, whose newer releases have their rules in
+// nftables, where accepting a packet is no last word.
+func netavark() bool {
+	return slices.ContainsFunc([]string{"/usr/lib", "/usr/libexec", "/usr/local/lib", "/usr/local/libexec"}, func(prefix string) bool {
+		_, err := os.Stat(prefix + "/podman/netavark")
+		return err == nil
+	})
+}
+
+// bridgesAreFiltered says whether packets pass iptables on a bridge too, as Docker has it.
+func bridgesAreFiltered() bool {
+	text, err := os.ReadFile("/proc/sys/net/bridge/bridge-nf-call-iptables")
+	return err == nil && strings.TrimSpace(string(text)) == "1"
+}
+
+// dropsBetween says whether iptables drops what Podman's containers send to each other.
+func dropsBetween(ctx context.Context) bool {
+	rules, err := exec.CommandContext(ctx, "iptables", "-S").Output()
+	theirs := func(name string) bool { return strings.Contains(string(rules), name) }
+	return err == nil && theirs("-P FORWARD DROP") && !slices.ContainsFunc([]string{"podman", "NETAVARK", "CNI-FORWARD"}, theirs)
 }
 
 // rootless reports whether the engine runs as an ordinary user. Docker reports it;

@@ -41,3 +41,28 @@ func TestARuntimeByTheNameOfItsShimNeedsNoConfiguration(t *testing.T) {
 		})
 	}
 }
+
+func TestPacketsBetweenContainersOfPodmanNeedARuleWhereDockerDropsThem(t *testing.T) {
+	const docker = "-P INPUT ACCEPT\n-P FORWARD DROP\n-N DOCKER-USER\n-A FORWARD -j DOCKER-USER\n-A FORWARD -i docker0 -o docker0 -j ACCEPT\n"
+	for name, c := range map[string]struct {
+		rules string
+		want  bool
+	}{
+		"Docker's alone":          {docker, true},
+		"as doctor advises":       {docker + "-A DOCKER-USER -i podman+ -o podman+ -j ACCEPT\n", false},
+		"of Podman with iptables": {docker + "-A FORWARD -j NETAVARK_FORWARD\n", false},
+		"of Podman with CNI":      {docker + "-A FORWARD -j CNI-FORWARD\n", false},
+		"no Docker":               {"-P FORWARD ACCEPT\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bin := t.TempDir()
+			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+			if err := os.WriteFile(filepath.Join(bin, "iptables"), []byte("#!/bin/sh\ncat <<'END'\n"+c.rules+"END\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if got := dropsBetween(t.Context()); got != c.want {
+				t.Errorf("packets are dropped: %v", got)
+			}
+		})
+	}
+}
