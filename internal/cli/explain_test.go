@@ -188,7 +188,7 @@ func missesOfAKnownCost(t *testing.T, home, seed string) (misses []string) {
 	}
 	var out, errors strings.Builder
 	app := &App{Stdout: &out, Stderr: &errors, Home: home, Version: "test",
-		Args: []string{"tare", "explain", pack, "--from", "handicap", "--to", "handicap+costly=true+idle=true", "--set", "operations=6000000", "--blocks", blocks, "--seed", seed, "--traced", "0", "--out", directory}}
+		Args: []string{"tare", "explain", pack, "--from", "handicap", "--to", "handicap+costly=true+idle=true", "--set", "operations=3000000", "--blocks", blocks, "--seed", seed, "--traced", "0", "--out", directory}}
 	if status := Main(t.Context(), app); status != 0 {
 		t.Fatalf("status %d\n%s\n%s", status, out.String(), errors.String())
 	}
