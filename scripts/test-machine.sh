@@ -181,10 +181,11 @@ boot() {
 		numa+=(-object "memory-backend-ram,id=m$node,size=$((memory / nodes))M")
 		numa+=(-numa "node,nodeid=$node,memdev=m$node,cpus=$((node * cpus / nodes))-$(((node + 1) * cpus / nodes - 1))")
 	done
-	# The name says whose it is. Units start slowly where four processors are emulated.
-	qemu-system-x86_64 -name "$folder/key" -machine q35 -accel tcg,thread=multi -cpu max -smp "$cpus" -m ${memory}M "${numa[@]}" \
+	# The name says whose it is. Units start slowly where four processors are emulated. A panic
+	# ends the machine: else whoever waits for it does for ten minutes.
+	qemu-system-x86_64 -name "$folder/key" -no-reboot -machine q35 -accel tcg,thread=multi -cpu max -smp "$cpus" -m ${memory}M "${numa[@]}" \
 		-kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
-		-append "root=/dev/vda rw console=ttyS0 quiet mitigations=off maxcpus=1 systemd.default_timeout_start_sec=600" \
+		-append "root=/dev/vda rw console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 systemd.default_timeout_start_sec=600" \
 		-drive "file=$folder/run,if=none,id=d0,format=qcow2,cache=unsafe" -device virtio-blk-pci,drive=d0 \
 		-netdev "user,id=n0,hostfwd=tcp:127.0.0.1:$(cat "$folder/port")-:22" -device virtio-net-pci,netdev=n0 \
 		-object rng-random,id=r0,filename=/dev/urandom -device virtio-rng-pci,rng=r0 \
