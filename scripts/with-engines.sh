@@ -35,8 +35,9 @@ end_engines() {
 	local engine
 	for engine in docker podman containerd; do # also those that another has started
 		compgen -G "$folder/$engine*.pid" >/dev/null || continue
-		"$here/start-dockerd.sh" stop "$engine" "$folder" 9>&- >&2 || true
+		"$here/start-dockerd.sh" stop "$engine" "$folder" 9>&- >&2 &
 	done
+	wait
 }
 
 flock -s 9
