@@ -62,6 +62,10 @@ func (o *Options) arguments(m machine) []string {
 		"-chardev", fmt.Sprintf("socket,id=agent,fd=%d", agentFD),
 		"-device", o.device("virtio-serial"), "-device", "virtserialport,chardev=agent,name=" + port,
 	}
+	if o.Machine == "microvm" {
+		// Where SeaBIOS is QEMU's choice it finds nothing to boot without option ROMs.
+		list = append(list, "-bios", "qboot.rom")
+	}
 	if o.DiskDevice == nvmeDisk {
 		list = append(list, "-device", "nvme,serial=tare")
 	}
@@ -92,7 +96,7 @@ func (o *Options) arguments(m machine) []string {
 func (o *Options) machineType() string {
 	if o.Machine == "microvm" {
 		// A distribution's kernel needs the PIT and the PIC of a PC to boot. It does
-		// not need option ROMs.
+		// not need option ROMs, with the firmware qboot.
 		return "microvm,pit=on,pic=on,rtc=on,x-option-roms=off"
 	}
 	return o.Machine

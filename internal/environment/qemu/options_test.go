@@ -119,7 +119,7 @@ func TestTheCommandLineMatchesTheOptions(t *testing.T) {
 	o.Machine, o.Network, o.Cache, o.AIO, o.KernelArgs = "microvm", "user", "none", "native", "loglevel=7"
 	list = o.arguments(m)
 	for _, c := range [][2]string{
-		{"-machine", "microvm,pit=on,pic=on,rtc=on,x-option-roms=off"}, {"-accel", "kvm"}, {"-cpu", "host"},
+		{"-machine", "microvm,pit=on,pic=on,rtc=on,x-option-roms=off"}, {"-bios", "qboot.rom"}, {"-accel", "kvm"}, {"-cpu", "host"},
 		{"-kernel", "/s/vmlinux"}, {"-device", "virtio-serial-device"}, {"-netdev", "user,id=net"},
 		{"-device", "virtio-net-device,netdev=net"}, {"-device", "virtio-blk-device,drive=data"},
 		{"-drive", "if=none,id=data,format=raw,cache=none,aio=native,werror=report,rerror=report,file=/w/a,,b/data.raw"},
