@@ -17,8 +17,8 @@ unformatted=$(git ls-files -z --cached --others --exclude-standard -- '*.go' | x
 
 # It reads what the compiler exports. The flags are those of make (GOFLAGS), so that
 # what it has compiled is not compiled again for the tests. With this GOGC both take
-# less time, within the limit of memory. What it found out about a package, most of them
-# dependencies, is kept in Go's cache, and serves all checkouts.
+# less time, within the limit of memory. Its results for packages, most of them
+# dependencies, are kept in Go's cache, so that all checkouts share them.
 GOGC="${GOGC:-400}" GOMEMLIMIT="${GOMEMLIMIT:-2GiB}" \
 	GOLANGCI_LINT_CACHE=${GOLANGCI_LINT_CACHE:-$(go env GOCACHE)/golangci-lint} golangci-lint run "$@" || failed=1
 shellcheck scripts/*.sh scripts/*.bash .ci/run examples/ci/*.sh || failed=1

@@ -145,7 +145,7 @@ start_podman() {
 	say "started: Podman on $podman_socket, pid $pid"
 }
 
-# Without a socket ctr tries for ten seconds.
+# ctr waits ten seconds for a socket that does not exist.
 containerd_answers() { [ -S /run/containerd/containerd.sock ] && ctr version; }
 
 start_containerd() {

@@ -1,6 +1,7 @@
 // Package program embeds the agent's executable, which `make build` puts next to this
-// file, for package executable. Whatever imports it is compiled again when the agent has
-// changed: only tare and tests with instances do.
+// file, for package executable. It must not know what the agent does. Whatever imports it is
+// compiled again when the agent has changed: only tare, its benchmarks and tests with
+// instances do.
 package program
 
 import (

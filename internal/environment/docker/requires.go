@@ -80,8 +80,8 @@ func (b brand) answers(ctx context.Context, host string) environment.Finding {
 	return found
 }
 
-// netavark says whether Podman's networks are of it, whose newer releases have their rules in
-// nftables, where accepting a packet is no last word.
+// netavark says whether netavark makes Podman's networks. Newer releases of it have their
+// rules in nftables, and an accept there does not override a drop by iptables.
 func netavark() bool {
 	return slices.ContainsFunc([]string{"/usr/lib", "/usr/libexec", "/usr/local/lib", "/usr/local/libexec"}, func(prefix string) bool {
 		_, err := os.Stat(prefix + "/podman/netavark")
