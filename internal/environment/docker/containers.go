@@ -14,7 +14,6 @@ import (
 
 	"github.com/moby/moby/api/types/blkiodev"
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
 	"tare/internal/agent"
@@ -303,7 +302,6 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 		Runtime:     c.options.Runtime,
 		NetworkMode: network,
 		LogConfig:   container.LogConfig{Type: c.options.Log},
-		Mounts:      []mount.Mount{{Type: mount.TypeBind, Source: program, Target: agentInside, ReadOnly: true}},
 		Resources: container.Resources{
 			CgroupParent: parent,
 			NanoCPUs:     int64(math.Round(r.Limits.CPUs * 1e9)),
@@ -323,6 +321,7 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 	if i.published != nil {
 		c.options.publish(i.published.at, config, host)
 	}
+	bind(host, program, agentInside, "ro")
 	c.options.mount(r, data, i.volume, config, host)
 	return client.ContainerCreateOptions{
 		Name:       containerName(r.Owner.ID(), r.Name),

@@ -5,11 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+
 	"tare/internal/environment"
+	"tare/internal/host/cleanup"
 )
 
 func TestOptionsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
@@ -134,5 +139,23 @@ func TestAnEngineWithoutPermissionIsNotReportedAsStopped(t *testing.T) {
 	f := theDocker.answers(t.Context(), "unix://"+path)
 	if f.State != environment.Missing || !strings.Contains(f.Reason, "no permission to use "+path) || !strings.Contains(f.Fix.String(), "run as root") || strings.Contains(f.Fix.String(), "start") {
 		t.Errorf("got %+v", f)
+	}
+}
+
+// Where SELinux confines containers, they may open what has its label only.
+func TestTareAsksForAnSELinuxLabelOnItsOwnFilesAndOnNoOthers(t *testing.T) {
+	for directory, binds := range map[string][]string{
+		"/tare/a, b": {"/tare/a, b:/data:rw,z"},
+		"/tare/a:b":  nil, // which an engine would read as something else
+	} {
+		var host container.HostConfig
+		(&Options{Data: "bind"}).mount(environment.Request{Owner: new(cleanup.Owner), Mounts: []environment.Mount{{From: "/home/someone", To: "/work"}}}, directory, "", nil, &host)
+		mounts := []mount.Mount{{Type: mount.TypeBind, Source: "/home/someone", Target: "/work"}}
+		if binds == nil {
+			mounts = slices.Insert(mounts, 0, mount.Mount{Type: mount.TypeBind, Source: directory, Target: "/data"})
+		}
+		if !slices.Equal(host.Binds, binds) || !slices.Equal(host.Mounts, mounts) {
+			t.Errorf("%s: %q and %+v", directory, host.Binds, host.Mounts)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -25,6 +26,17 @@ func (e *engine) makeVolume(ctx context.Context, o *cleanup.Owner, device string
 	return made.Volume.Name, e.explain("making a volume of "+device, err)
 }
 
+// bind mounts what is tare's own. Where the engine confines containers by SELinux, "z" has it
+// label that for all of them; only this form of a mount can ask for it, and it has no form for
+// a path with a colon.
+func bind(host *container.HostConfig, from, to, mode string) {
+	if strings.Contains(from, ":") {
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: mode == "ro"})
+		return
+	}
+	host.Binds = append(host.Binds, from+":"+to+":"+mode+",z")
+}
+
 // mount puts in place what is mounted; at /data, directory is tare's own, and made the volume of a
 // block device.
 func (o *Options) mount(r environment.Request, directory, made string, config *container.Config, host *container.HostConfig) {
@@ -32,7 +44,7 @@ func (o *Options) mount(r environment.Request, directory, made string, config *c
 		VolumeOptions: &mount.VolumeOptions{NoCopy: true, Labels: r.Owner.Labels()}}
 	switch o.Data {
 	case "bind":
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: directory, Target: "/data"})
+		bind(host, directory, "/data", "rw")
 	case "volume":
 		host.Mounts = append(host.Mounts, volume)
 	case "overlay":
