@@ -133,7 +133,7 @@ func (c *containers) Start(ctx context.Context, r environment.Request) (_ enviro
 	}
 	started, ready, err := c.startAgent(ctx, i, tail)
 	if err != nil {
-		return nil, err
+		return nil, c.explainIO(r.Limits, err)
 	}
 	if blockdevice.Named(c.options.Data) { // formatting it does not count as start-up time
 		i.Timeline, began = []environment.Phase{{Name: environment.PreparePhase, Duration: prepared.Sub(began)}}, prepared
@@ -328,6 +328,15 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 		Config:     config,
 		HostConfig: host,
 	}
+}
+
+// explainIO says what to do where runsc gives systemd limits of I/O as text, which systemd
+// refuses (google/gvisor, runsc/cgroup/cgroup_v2.go, addIOProps).
+func (c *containers) explainIO(l environment.Limits, err error) error {
+	if !c.gvisor || l.IO == (environment.IO{}) || !strings.Contains(err.Error(), "Failed to set unit properties") {
+		return err
+	}
+	return fmt.Errorf("limits: io: runsc cannot limit I/O where the %s has cgroups of systemd: use engine: direct, or start the daemon with --exec-opt native.cgroupdriver=cgroupfs: %w", c.engine.name, err)
 }
 
 func containerName(owner, instance string) string { return "tare-" + owner + "-" + instance }

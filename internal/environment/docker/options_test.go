@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 
+	"tare/internal/base/quantity"
 	"tare/internal/environment"
 	"tare/internal/host/cleanup"
 )
@@ -156,6 +158,27 @@ func TestTareAsksForAnSELinuxLabelOnItsOwnFilesAndOnNoOthers(t *testing.T) {
 		}
 		if !slices.Equal(host.Binds, binds) || !slices.Equal(host.Mounts, mounts) {
 			t.Errorf("%s: %q and %+v", directory, host.Binds, host.Mounts)
+		}
+	}
+}
+
+func TestALimitOfIOThatRunscCannotSetIsExplained(t *testing.T) {
+	said := errors.New("creating container: systemd error: Failed to set unit properties: Unexpected message contents")
+	limited := environment.Limits{IO: environment.IO{Write: quantity.MiB}}
+	for _, c := range []struct {
+		gvisor    bool
+		limits    environment.Limits
+		err       error
+		explained bool
+	}{
+		{true, limited, said, true},
+		{false, limited, said, false},
+		{true, environment.Limits{}, said, false},
+		{true, limited, errors.New("no such runtime"), false},
+	} {
+		err := (&containers{gvisor: c.gvisor, engine: &engine{brand: theDocker}}).explainIO(c.limits, c.err)
+		if !errors.Is(err, c.err) || strings.HasPrefix(err.Error(), "limits: io: ") != c.explained {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
