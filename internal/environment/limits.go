@@ -82,6 +82,19 @@ func (l Limits) Group(directory string) (cgroup.Limits, error) {
 	return g, nil
 }
 
+// PassedByKata refuses limits that Kata Containers leaves out of what its guest gets, as in
+// release 3.32.0 (kata-containers, virtcontainers/kata_agent.go, constraintGRPCSpec).
+func (l Limits) PassedByKata() error {
+	const why = "Kata Containers passes only limits of CPUs and memory on to its guest: remove it"
+	switch {
+	case l.PIDs > 0:
+		return errors.New("limits: pids: " + why)
+	case !l.IO.None():
+		return errors.New("limits: io: " + why)
+	}
+	return nil
+}
+
 // scarce is the number of processes and threads below which the programs that start an
 // instance can fail: those written in Go have a dozen threads each, and gVisor has more.
 const scarce = 40

@@ -58,3 +58,19 @@ func TestALimitOfCPUsIsThatOfTheHostUnlessTheRuntimeSetsItInTheGuest(t *testing.
 		}
 	}
 }
+
+func TestLimitsThatKataContainersLeavesOutAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		limits Limits
+		want   string
+	}{
+		{Limits{CPUs: 1, Memory: 64 << 20, Cores: []int{0}}, ""},
+		{Limits{PIDs: 100}, "limits: pids: "},
+		{Limits{IO: IO{Write: 1 << 20}}, "limits: io: "},
+	} {
+		err := c.limits.PassedByKata()
+		if (err != nil) != (c.want != "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.limits, err, c.want)
+		}
+	}
+}

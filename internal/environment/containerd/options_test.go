@@ -89,11 +89,11 @@ func TestAMachineWithoutContainerdIsToldWhatIsMissing(t *testing.T) {
 // Kata Containers' guest has the limits that the configuration says, and no others.
 func TestTheLimitsForAGuestAreInItsConfiguration(t *testing.T) {
 	var r specs.LinuxResources
-	if limit(&r, environment.Limits{}); r.CPU != nil || r.Memory != nil || r.Pids != nil {
+	if limit(&r, environment.Limits{}); r.CPU != nil || r.Memory != nil {
 		t.Errorf("without limits: %+v", r)
 	}
-	limit(&r, environment.Limits{CPUs: 1.5, Memory: 64 << 20, PIDs: 100})
-	if *r.CPU.Quota != 150_000 || *r.CPU.Period != 100_000 || *r.Memory.Limit != 64<<20 || *r.Pids.Limit != 100 {
-		t.Errorf("%+v %+v %+v", r.CPU, r.Memory, r.Pids)
+	limit(&r, environment.Limits{CPUs: 1.5, Memory: 64 << 20})
+	if *r.CPU.Quota != 150_000 || *r.CPU.Period != 100_000 || *r.Memory.Limit != 64<<20 {
+		t.Errorf("%+v %+v", r.CPU, r.Memory)
 	}
 }

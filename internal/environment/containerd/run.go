@@ -86,6 +86,11 @@ func (m *manager) Run(ctx context.Context, b oci.Bundle) (_ oci.Container, err e
 // lease keeps it, and goes with it.
 func (c *container) create(ctx context.Context, b oci.Bundle) (err error) {
 	m, id := c.manager, identifier(b.Owner.ID(), b.ID)
+	if c.InGuest() {
+		if err := b.Limits.PassedByKata(); err != nil {
+			return err
+		}
+	}
 	lease, err := c.client.LeasesService().Create(ctx, leases.WithID(id), leases.WithLabels(b.Owner.Labels()))
 	if err != nil {
 		return m.explain("making a lease", err)
@@ -96,7 +101,7 @@ func (c *container) create(ctx context.Context, b oci.Bundle) (err error) {
 	if err != nil {
 		return m.explain(fmt.Sprintf("finding the image %s, which was not prepared or was removed meanwhile", b.Image.Name), err)
 	}
-	if m.options.family() == "kata" {
+	if c.InGuest() {
 		limit(b.Spec.Linux.Resources, b.Limits)
 	}
 	var runtime any
@@ -117,9 +122,6 @@ func limit(r *specs.LinuxResources, l environment.Limits) {
 	}
 	if memory := int64(l.Memory); memory > 0 {
 		r.Memory = &specs.LinuxMemory{Limit: &memory}
-	}
-	if pids := int64(l.PIDs); pids > 0 {
-		r.Pids = &specs.LinuxPids{Limit: &pids}
 	}
 }
 

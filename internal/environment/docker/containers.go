@@ -260,6 +260,11 @@ func (c *containers) limits(ctx context.Context, r environment.Request, director
 	if c.gvisor && c.options.Data == "overlay" && !r.Limits.IO.None() {
 		return cgroup.Limits{}, oci.ErrOverlayIO
 	}
+	if c.kata() {
+		if err := r.Limits.PassedByKata(); err != nil {
+			return cgroup.Limits{}, err
+		}
+	}
 	switch c.options.Data {
 	case "bind":
 		return r.Limits.Group(directory)
