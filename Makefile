@@ -86,9 +86,9 @@ test-kubernetes: setup-kubernetes build ## Build Kubernetes, start a cluster of 
 	$(as-root) env TARE_TEST_SHORT=$(SHORT) scripts/test-kubernetes.sh $(ARGS)
 
 .PHONY: test-machine
-test-machine: setup-machine build ## Make a virtual machine with systemd, cgroup v2 and KVM, and run tests of whole commands there (SHORT=1 SMALL=1 SUITE=sid KINDS="docker, native" PROGRAMS=directory ARGS="-run Name")
+test-machine: setup-machine build ## Make a virtual machine with systemd, cgroup v2 and KVM, and run tests of whole commands there (SHORT=1 SMALL=1 SUITE=sid SELINUX=1 KINDS="docker, native" PROGRAMS=directory ARGS="-run Name")
 	$(if $(SMALL),,scripts/install-runsc.sh build/bin)
-	$(as-root) env TARE_TEST_SHORT=$(SHORT) SMALL=$(SMALL) SUITE=$(SUITE) CPUS=$(CPUS) NODES=$(NODES) PROGRAMS="$(PROGRAMS)" KINDS="$(KINDS)" scripts/test-machine.sh run $(ARGS)
+	$(as-root) env TARE_TEST_SHORT=$(SHORT) SMALL=$(SMALL) SUITE=$(SUITE) CPUS=$(CPUS) NODES=$(NODES) PROGRAMS="$(PROGRAMS)" KINDS="$(KINDS)" SELINUX=$(SELINUX) scripts/test-machine.sh run $(ARGS)
 
 .PHONY: cluster
 cluster: setup-kubernetes ## Build the programs of the cluster alone, which make test-kubernetes starts

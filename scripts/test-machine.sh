@@ -15,7 +15,7 @@
 # QEMU, for the tests of what an ordinary user does under systemd. PROGRAMS is a directory
 # that is copied over its root: firecracker, jailer and cloud-hypervisor below usr/local/bin
 # are tested too, and a Kata Containers. KINDS is for the suite of these kinds and nothing
-# else: "docker, podman rootless".
+# else: "docker, podman rootless". SELINUX=1 is for SELinux, enforcing, in place of AppArmor.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -30,7 +30,7 @@ variant=minbase units=(systemd-networkd ssh)
 if [ -z "$small" ]; then
 	packages+=,systemd-resolved,polkitd,apparmor,openssh-client,sudo,iproute2,iptables,nftables,ca-certificates,netbase,e2fsprogs
 	packages+=,docker.io,docker-cli,podman,crun,runc,uidmap,slirp4netns,passt,rootlesskit,fuse-overlayfs,bubblewrap
-	packages+=,qemu-system-x86,qemu-utils,mmdebstrap,virtiofsd
+	packages+=,qemu-system-x86,qemu-utils,mmdebstrap,virtiofsd,selinux-policy-default,policycoreutils
 	variant=important units+=(systemd-resolved podman.socket)
 fi
 
@@ -98,6 +98,16 @@ sleep;
 END
 	[ -n "$small" ] || chroot "$root" systemctl enable --quiet processors
 	mkdir "$root/share"
+	# For a boot with SELINUX=1. Debian's policy forbids engines what they do, so it binds their
+	# containers alone; these have all capabilities, as on Fedora (virt_sandbox_use_all_caps).
+	if [ -z "$small" ]; then
+		{
+			printf '(typepermissive %s)\n' dockerd_t iptables_t kmod_t podman_conmon_t podman_t
+			echo '(allow container_t self (capability (all)))'
+		} >"$root/root/engines.cil"
+		chroot "$root" semodule -i /root/engines.cil
+		chroot "$root" setfiles /etc/selinux/default/contexts/files/file_contexts / >&2
+	fi
 	cp "$root"/boot/vmlinuz-* "$folder/vmlinuz"
 	cp "$root"/boot/initrd.img-* "$folder/initrd"
 }
@@ -187,7 +197,7 @@ boot() {
 	# ends the machine: else whoever waits for it does for ten minutes.
 	qemu-system-x86_64 -name "$folder/key" -no-reboot -machine q35 -accel tcg,thread=multi -cpu max -smp "$cpus" -m ${memory}M "${numa[@]}" \
 		-kernel "$folder/vmlinuz" -initrd "$folder/initrd" \
-		-append "root=/dev/vda rw console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 systemd.default_timeout_start_sec=600" \
+		-append "root=/dev/vda rw console=ttyS0 quiet panic=-1 mitigations=off maxcpus=1 systemd.default_timeout_start_sec=600 ${SELINUX:+security=selinux}" \
 		-drive "file=$folder/run,if=none,id=d0,format=qcow2,cache=unsafe" -device virtio-blk-pci,drive=d0 \
 		-netdev "user,id=n0,hostfwd=tcp:127.0.0.1:$(cat "$folder/port")-:22" -device virtio-net-pci,netdev=n0 \
 		-object rng-random,id=r0,filename=/dev/urandom -device virtio-rng-pci,rng=r0 \
@@ -236,7 +246,8 @@ events() {
 
 # restart_docker CONFIGURATION : with more of daemon.json than the runtime runsc.
 restart_docker() {
-	inside "mkdir -p /etc/docker && cat >/etc/docker/daemon.json && systemctl restart docker" <<<"{\"runtimes\": {\"runsc\": {\"path\": \"/usr/local/bin/runsc\"}}$1}"
+	local with="${SELINUX:+, \"selinux-enabled\": true}$1"
+	inside "mkdir -p /etc/docker && cat >/etc/docker/daemon.json && systemctl restart docker" <<<"{\"runtimes\": {\"runsc\": {\"path\": \"/usr/local/bin/runsc\"}}$with}"
 }
 
 containerd="docker (containerd's store)"
@@ -316,6 +327,10 @@ suite() {
 # provide : puts what is tested into the machine that has just started.
 provide() {
 	inside "install /share/bin/tare $([ -n "$small" ] || echo /share/build/bin/runsc) /usr/local/bin/" </dev/null
+	if [ -n "${SELINUX:-}" ]; then
+		inside 'restorecon -R /usr/local/bin /var/lib/tare && setenforce 1' </dev/null
+		restart_docker ""
+	fi
 	[ -z "${PROGRAMS:-}" ] || tar -C "$PROGRAMS" --owner=0 --group=0 -c . | inside 'tar -C / -x --keep-directory-symlink'
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/agent"
 	"tare/internal/environment"
 )
@@ -96,14 +98,18 @@ func directoriesOfThisMachineAreMounted(t *testing.T, s *scene) {
 }
 
 // belongs gives what is below a directory to the user of a rootless engine, who is root in its
-// containers.
+// containers, and with SELinux to containers, as chcon does.
 func (s *scene) belongs(t *testing.T, directory string) {
 	t.Helper()
-	if !s.rootless() {
-		return
-	}
+	_, noSELinux := os.Stat("/sys/fs/selinux/enforce")
 	err := filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, rootlessUser, rootlessUser))
+		if s.rootless() {
+			err = errors.Join(err, os.Lchown(path, rootlessUser, rootlessUser))
+		}
+		if noSELinux == nil {
+			err = errors.Join(err, unix.Lsetxattr(path, "security.selinux", []byte("system_u:object_r:container_file_t:s0\x00"), 0))
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,12 @@ package machine
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,14 +73,20 @@ func TestAForbiddenUserNamespaceIsNamedWithTheSettingThatAllowsIt(t *testing.T) 
 	}
 }
 
-// AppArmor confines containers, and an engine gives them a cgroup namespace where v2 is the
-// only hierarchy.
+// AppArmor or SELinux confines containers, and an engine gives them a cgroup namespace where v2
+// is the only hierarchy.
 func TestAContainersProfileAndCgroupNamespaceAreFacts(t *testing.T) {
 	needsMachine(t)
+	facts := map[string][2]string{"native": {"unconfined", "the host's"}, "docker": {"docker-default (enforce)", "own"}}
+	if enforcing, err := os.ReadFile("/sys/fs/selinux/enforce"); err == nil && string(enforcing) == "1" {
+		const inContainer = "system_u:system_r:container_t:s0:c*,c*"
+		facts = map[string][2]string{"native": {"unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023", "the host's"},
+			"docker": {inContainer, "own"}, "podman": {inContainer, "own"}}
+	}
 	run := filepath.Join(t.TempDir(), "run")
-	tare(t, "bench", "--env", "native,docker", "--runs", "2", "--out", run, "--", "true")
+	tare(t, "bench", "--env", strings.Join(slices.Sorted(maps.Keys(facts)), ","), "--runs", "2", "--out", run, "--", "true")
 	nothingLeft(t)
-	for environment, want := range map[string][2]string{"native": {"unconfined", "the host's"}, "docker": {"docker-default (enforce)", "own"}} {
+	for environment, want := range facts {
 		files, err := filepath.Glob(filepath.Join(run, "fingerprints", environment+"--*.json"))
 		if err != nil || len(files) != 1 {
 			t.Errorf("fingerprints of %s: %q, %v", environment, files, err)
