@@ -98,8 +98,9 @@ sleep;
 END
 	[ -n "$small" ] || chroot "$root" systemctl enable --quiet processors
 	mkdir "$root/share"
-	# For a boot with SELINUX=1. Debian's policy forbids engines what they do, so it binds their
-	# containers alone; these have all capabilities, as on Fedora (virt_sandbox_use_all_caps).
+	# For a boot with SELINUX=1. Debian's policy denies engines what they need, so it is enforced
+	# for their containers alone; these may use all capabilities, as on Fedora
+	# (virt_sandbox_use_all_caps).
 	if [ -z "$small" ]; then
 		{
 			printf '(typepermissive %s)\n' dockerd_t iptables_t kmod_t podman_conmon_t podman_t

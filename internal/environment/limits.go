@@ -82,8 +82,8 @@ func (l Limits) Group(directory string) (cgroup.Limits, error) {
 	return g, nil
 }
 
-// PassedByKata refuses limits that Kata Containers leaves out of what its guest gets, as in
-// release 3.32.0 (kata-containers, virtcontainers/kata_agent.go, constraintGRPCSpec).
+// PassedByKata refuses limits that Kata Containers does not pass on to its guest
+// (kata-containers, src/runtime/virtcontainers/kata_agent.go, constrainGRPCSpec).
 func (l Limits) PassedByKata() error {
 	const why = "Kata Containers passes only limits of CPUs and memory on to its guest: remove it"
 	switch {

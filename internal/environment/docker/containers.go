@@ -338,7 +338,7 @@ func (c *containers) describe(i *instance, r environment.Request, limits cgroup.
 // explainIO says what to do where runsc gives systemd limits of I/O as text, which systemd
 // refuses (google/gvisor, runsc/cgroup/cgroup_v2.go, addIOProps).
 func (c *containers) explainIO(l environment.Limits, err error) error {
-	if !c.gvisor || l.IO == (environment.IO{}) || !strings.Contains(err.Error(), "Failed to set unit properties") {
+	if !c.gvisor || l.IO.None() || !strings.Contains(err.Error(), "Failed to set unit properties") {
 		return err
 	}
 	return fmt.Errorf("limits: io: runsc cannot limit I/O where the %s has cgroups of systemd: use engine: direct, or start the daemon with --exec-opt native.cgroupdriver=cgroupfs: %w", c.engine.name, err)

@@ -26,9 +26,9 @@ func (e *engine) makeVolume(ctx context.Context, o *cleanup.Owner, device string
 	return made.Volume.Name, e.explain("making a volume of "+device, err)
 }
 
-// bind mounts what is tare's own. Where the engine confines containers by SELinux, "z" has it
-// label that for all of them; only this form of a mount can ask for it, and it has no form for
-// a path with a colon.
+// bind mounts a path of tare's own. Where SELinux confines containers, "z" asks the engine to
+// label the path so that all of them may open it. Only this form of a mount can ask for that,
+// and it cannot write a path with a colon.
 func bind(host *container.HostConfig, from, to, mode string) {
 	if strings.Contains(from, ":") {
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: mode == "ro"})

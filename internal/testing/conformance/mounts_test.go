@@ -101,12 +101,13 @@ func directoriesOfThisMachineAreMounted(t *testing.T, s *scene) {
 // containers, and with SELinux to containers, as chcon does.
 func (s *scene) belongs(t *testing.T, directory string) {
 	t.Helper()
-	_, noSELinux := os.Stat("/sys/fs/selinux/enforce")
-	err := filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
+	_, err := os.Stat("/sys/fs/selinux/enforce")
+	labelled := err == nil
+	err = filepath.WalkDir(directory, func(path string, _ fs.DirEntry, err error) error {
 		if s.rootless() {
 			err = errors.Join(err, os.Lchown(path, rootlessUser, rootlessUser))
 		}
-		if noSELinux == nil {
+		if labelled {
 			err = errors.Join(err, unix.Lsetxattr(path, "security.selinux", []byte("system_u:object_r:container_file_t:s0\x00"), 0))
 		}
 		return err
