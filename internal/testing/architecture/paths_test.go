@@ -17,12 +17,12 @@ var byPath = strings.Fields("Chmod Chown Chtimes Create CreateTemp Link Mkdir Mk
 // images and instances, and runs. The functions are those of package os that they call
 // all the same, with paths whose every part tare has made, or which belong to the host.
 var filled = map[string]string{
-	"environment/bubblewrap":     "Mkdir",                                                    // root and data of an instance
-	"environment/native":         "Chmod Mkdir MkdirAll",                                     // root, data, upper and work of an instance
-	"environment/oci":            "Chmod Mkdir MkdirAll OpenFile ReadFile WriteFile",         // a bundle; a pipe before the instance is there; /proc; the file of a seccomp option
-	"environment/support/rootfs": "Link Mkdir Open OpenFile ReadDir ReadFile Rename Symlink", // a walk of names that are no links; a root itself
-	"linux/beneath":              "Remove",                                                   // of the top of a tree
-	"rundir":                     "Chmod MkdirAll ReadDir ReadFile",                          // the run itself, as the user names it; /proc/locks
+	"environment/bubblewrap":     "Mkdir",                                                                      // root and data of an instance
+	"environment/native":         "Chmod Mkdir MkdirAll",                                                       // root, data, upper and work of an instance
+	"environment/oci":            "Chmod Mkdir MkdirAll OpenFile ReadFile WriteFile",                           // a bundle; a pipe before the instance is there; /proc; the file of a seccomp option
+	"environment/support/rootfs": "CreateTemp Link Mkdir Open OpenFile ReadDir ReadFile Remove Rename Symlink", // a walk of names that are no links; a root itself, and a file beside it
+	"linux/beneath":              "Remove",                                                                     // of the top of a tree
+	"rundir":                     "Chmod MkdirAll ReadDir ReadFile",                                            // the run itself, as the user names it; /proc/locks
 }
 
 // What a path leads to in such a directory is its filler's choice. linux/beneath, os.Root

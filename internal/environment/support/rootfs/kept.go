@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,6 +18,10 @@ import (
 
 // mostKept bounds how many roots of an image wait for an instance.
 const mostKept = 4
+
+// ticks is how long an instance waits for the clock of its file system: five ticks of the
+// slowest kernel (HZ=100).
+const ticks = 50 * time.Millisecond
 
 // Roots are those of instances that have ended, each put back to what the image has. The
 // next instance gets one of them: to make a thousand files takes a second on some disks, to
@@ -33,6 +38,7 @@ type Kept struct {
 	Binds        []string // see Fresh
 	image, place string
 	of           map[string]stamp // every file, by its path below the root
+	hidden       bool             // a change may have the time that of has: it is not used again
 }
 
 // stamp is what changes with every change of a file: no system call sets the time of the
@@ -54,7 +60,7 @@ func (r *Roots) Fresh(image, root string) (*Kept, error) {
 		if err := unix.Rename(k.place, root); err != nil {
 			return nil, &os.LinkError{Op: "rename", Old: k.place, New: root, Err: err}
 		}
-		return k, nil
+		return k, k.await(root)
 	}
 	binds, err := Fresh(image, root)
 	if err != nil {
@@ -64,8 +70,44 @@ func (r *Roots) Fresh(image, root string) (*Kept, error) {
 	r.made++
 	k := &Kept{Binds: binds, image: image, place: filepath.Join(r.directory, strconv.Itoa(r.made))}
 	r.mu.Unlock()
-	k.of, err = stamps(root)
-	return k, err
+	if k.of, err = stamps(root); err != nil {
+		return nil, err
+	}
+	return k, k.await(root)
+}
+
+// await waits until a change gets a later time than the files have. The clock of a file
+// system advances in ticks of some milliseconds, and in seconds on a few: there the root is
+// used once.
+func (k *Kept) await(root string) error {
+	var newest unix.Timespec
+	for _, s := range k.of {
+		if later(s.changed, newest) {
+			newest = s.changed
+		}
+	}
+	clock, err := os.CreateTemp(filepath.Dir(root), ".clock-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(clock.Name())
+	defer clock.Close()
+	for end := time.Now().Add(ticks); ; time.Sleep(time.Millisecond) {
+		if err := clock.Chmod(0o600); err != nil {
+			return err
+		}
+		now, err := stampOf(clock.Name())
+		if err != nil {
+			return err
+		}
+		if k.hidden = !later(now.changed, newest); !k.hidden || time.Now().After(end) {
+			return nil
+		}
+	}
+}
+
+func later(a, b unix.Timespec) bool {
+	return a.Sec > b.Sec || a.Sec == b.Sec && a.Nsec > b.Nsec
 }
 
 func (r *Roots) take(image string) (k *Kept) {
@@ -83,7 +125,7 @@ func (r *Roots) Keep(k *Kept, root string) {
 	r.mu.Lock()
 	enough := len(r.free[k.image]) >= mostKept
 	r.mu.Unlock()
-	if enough || k.putBack(root) != nil || os.Rename(root, k.place) != nil {
+	if enough || k.hidden || k.putBack(root) != nil || os.Rename(root, k.place) != nil {
 		return
 	}
 	r.mu.Lock()
