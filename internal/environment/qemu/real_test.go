@@ -172,7 +172,7 @@ func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 		want   []string
 	}{
 		{"a kernel without an init", func(o *Options) { o.KernelArgs = "rdinit=/nowhere init=/nowhere" },
-			[]string{"the guest died", "console", "Kernel panic"}},
+			[]string{"the guest died before its agent was ready (guest-reset); its kernel panicked: ", "console", "Kernel panic"}},
 		{"a guest that hangs", func(o *Options) {
 			o.KernelArgs, o.StartTimeout = "rdinit=/nowhere init=/nowhere panic=0", 3*time.Second
 		}, []string{"the guest runs, but its agent was not ready within start_timeout, 3s"}},

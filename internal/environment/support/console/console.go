@@ -8,9 +8,11 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
+	"tare/internal/base/quoted"
 	"tare/internal/linux/beneath"
 )
 
@@ -66,10 +68,27 @@ func printable(r rune) rune {
 // LastLines are the last lines, formatted as the end of an error message; "" for none.
 func (c *Console) LastLines() string {
 	lines := c.Lines()
-	if len(lines) == 0 {
-		return ""
+	return quoted.Lines("last lines of the console", lines[max(0, len(lines)-lastLines):])
+}
+
+// What Linux prints where it panics: the function that it was in, and why.
+var (
+	inFunction = regexp.MustCompile(`RIP: 0010:(\w+)\+0x`)
+	panicked   = regexp.MustCompile(`Kernel panic - not syncing: (.{1,200})`)
+)
+
+// Panic is why a kernel panicked, and in which function, by its last lines; "" if it did not.
+func Panic(lines []string) string {
+	in := ""
+	for _, line := range lines {
+		if at := inFunction.FindStringSubmatch(line); at != nil {
+			in = ", in " + at[1]
+		}
+		if why := panicked.FindStringSubmatch(line); why != nil {
+			return strings.TrimSpace(why[1]) + in
+		}
 	}
-	return "\nlast lines of the console:\n  " + strings.Join(lines[max(0, len(lines)-lastLines):], "\n  ")
+	return ""
 }
 
 // OfFile returns the last lines of a file, none if it cannot be read.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"tare/internal/environment"
 	"time"
+
+	"tare/internal/base/quoted"
+	"tare/internal/environment"
+	"tare/internal/environment/support/console"
 )
 
 // Refusal is the error of a request that a VMM answered with a reason: it says more than
@@ -49,16 +51,18 @@ func (g *Guest) explain(ctx context.Context, limit time.Duration, err error) err
 	return &startError{text, err}
 }
 
-// withLogs appends the last output of the guest and its VMM to a message.
+// withLogs appends to a message why the guest's kernel panicked, and the last output of the
+// guest and its VMM.
 func (g *Guest) withLogs(sentence string) string {
-	var text strings.Builder
-	text.WriteString(sentence)
-	quote(&text, "the last lines of its console", g.Console.Lines())
-	quote(&text, "the last lines of "+g.vmm+"'s stderr", g.process.stderr.Lines())
-	if g.Log != nil {
-		quote(&text, "the last lines of "+g.vmm+"'s log", g.Log())
+	if why := console.Panic(g.Console.Lines()); why != "" {
+		sentence += "; its kernel panicked: " + why
 	}
-	return text.String()
+	text := sentence + quoted.Lines("the last lines of its console", g.Console.Lines()) +
+		quoted.Lines("the last lines of "+g.vmm+"'s stderr", g.process.stderr.Lines())
+	if g.Log != nil {
+		text += quoted.Lines("the last lines of "+g.vmm+"'s log", g.Log())
+	}
+	return text
 }
 
 // startError is the error of a failed start, with an explanation and the cause.
@@ -69,13 +73,3 @@ type startError struct {
 
 func (e *startError) Error() string { return e.text }
 func (e *startError) Unwrap() error { return e.cause }
-
-func quote(text *strings.Builder, what string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(text, "\n%s:", what)
-	for _, line := range lines {
-		text.WriteString("\n  " + line)
-	}
-}
