@@ -38,7 +38,7 @@ func (e *execution) readSecrets() (err error) {
 // maskSecrets masks what a trial says in words. Outputs are masked already when they
 // arrive; an error can still have what tare itself sent.
 func (e *execution) maskSecrets(t *rundir.Trial) {
-	t.Reason = e.secrets.Mask(t.Reason)
+	t.Reason, t.Output = e.secrets.Mask(t.Reason), e.secrets.Mask(t.Output)
 	for i := range t.Warnings {
 		t.Warnings[i] = e.secrets.Mask(t.Warnings[i])
 	}

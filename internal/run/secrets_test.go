@@ -40,7 +40,7 @@ func TestASecretIsMaskedInErrorsAndEvents(t *testing.T) {
 	r := execute(t, t.Context(), Options{Home: home, Plan: usesToken(t, `echo "of $TOKEN" >&2; exit 3`), Events: func(e Event) {
 		heard.WriteString(e.Message)
 		if e.Trial != nil {
-			heard.WriteString(e.Trial.Reason)
+			heard.WriteString(e.Trial.Reason + e.Trial.Output)
 		}
 	}})
 	if r.Failed == 0 || !strings.Contains(heard.String(), "of ***") || strings.Contains(heard.String(), token) {

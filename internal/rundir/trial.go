@@ -32,6 +32,8 @@ type Trial struct {
 
 	Status Status `json:"status"`
 	Reason string `json:"reason,omitempty"`
+	// Output is what programs printed last before it failed, each below a heading.
+	Output string `json:"output,omitempty"`
 
 	// Source is the origin of an imported trial; nil for trials that tare ran.
 	Source *Source `json:"source,omitempty"`

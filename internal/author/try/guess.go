@@ -12,6 +12,7 @@ import (
 
 	"tare/internal/application/secret"
 	"tare/internal/base/lists"
+	"tare/internal/base/quoted"
 	"tare/internal/base/strictyaml"
 	"tare/internal/image"
 	"tare/internal/image/origin"
@@ -183,7 +184,7 @@ func said(words string) string {
 	if words == "" {
 		return "; it printed nothing"
 	}
-	return "; its last output:\n  " + strings.ReplaceAll(words, "\n", "\n  ")
+	return quoted.Lines("its last output", strings.Split(words, "\n"))
 }
 
 // volumes says where the directories are that an engine would put elsewhere.

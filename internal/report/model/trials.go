@@ -19,6 +19,7 @@ type Skipped struct {
 // Failure groups trials that failed for one reason.
 type Failure struct {
 	Shown, Workload, Level, Reason string // Shown: the environment with its label
+	Output                         string // of the first of them
 	Blocks                         []int
 }
 
@@ -49,7 +50,7 @@ func (v *Report) count() {
 		if !seen {
 			i = len(*list)
 			index[k] = i
-			*list = append(*list, Failure{Shown: v.ShownName(t.Environment), Workload: t.Workload, Level: t.Level, Reason: t.Reason})
+			*list = append(*list, Failure{Shown: v.ShownName(t.Environment), Workload: t.Workload, Level: t.Level, Reason: t.Reason, Output: t.Output})
 		}
 		(*list)[i].Blocks = append((*list)[i].Blocks, t.Block)
 	}

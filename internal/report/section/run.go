@@ -120,17 +120,36 @@ func findings(all []host.Finding) (cell Cell) {
 	return cell
 }
 
-func failures(v *model.Report, _ Options) Section {
+func failures(v *model.Report, o Options) Section {
 	s := Section{ID: "failures", Title: "Failed and skipped trials", Nav: "Failed and skipped"}
 	t := &Table{Class: "full", Columns: []Column{group("status"), number("trials").say("%s ×"), key("environment").say("%s,"), column("workload").say("%s"), column("blocks").say("(blocks %s):"), prose("reason").say("%s")}}
 	list := func(status string, failures []model.Failure) {
 		for _, f := range failures {
-			t.Rows = append(t.Rows, Line(status, len(f.Blocks), f.Shown, model.LevelTitle(f.Workload, f.Level), lists.Ranges(f.Blocks), f.Reason))
+			t.Rows = append(t.Rows, Line(status, len(f.Blocks), f.Shown, model.LevelTitle(f.Workload, f.Level), lists.Ranges(f.Blocks), reasonWithOutput(f, o)))
 		}
 	}
 	list("failed", v.Failed)
 	list("skipped", v.Known)
 	return s.of(t)
+}
+
+// mostPrinted is how many lines of output a terminal shows: those of a driver, but not the
+// console of a guest, whose reason says what of it matters.
+const mostPrinted = 6
+
+// reasonWithOutput of trials is why they failed, and what programs had printed in the first.
+func reasonWithOutput(f model.Failure, o Options) Cell {
+	cell, printed := plain(f.Reason), slices.Collect(strings.Lines(f.Output))
+	if len(printed) == 0 || o.Short && !o.All && len(printed) > mostPrinted {
+		return cell
+	}
+	if len(f.Blocks) > 1 {
+		cell = append(cell, Text{Text: fmt.Sprintf("in block %d", f.Blocks[0]), Style: Quiet, Break: true})
+	}
+	for _, line := range printed {
+		cell = append(cell, Text{Text: strings.TrimSpace(line), Style: Quiet, Break: true})
+	}
+	return cell
 }
 
 // notes of the run. On a terminal those about the machine are among them.

@@ -65,6 +65,7 @@ func (lines) Close()              {}
 
 // plain writes the milestones of a run for a log, and the estimates now and then.
 type plain struct {
+	milestones
 	out  io.Writer
 	now  func() time.Time
 	told time.Time // when it last wrote estimates
@@ -80,16 +81,34 @@ func (p *plain) Event(e run.Event) {
 			fmt.Fprintln(p.out, joinedBy("; ", outlook(e.Progress, ""), line))
 		}
 	}
-	if line := milestone(e); line != "" {
+	if line := p.milestone(e); line != "" {
 		fmt.Fprintln(p.out, line)
 	}
 }
 
 func (p *plain) Close() {}
 
+// milestones are what a log keeps of a run.
+type milestones struct {
+	failed map[string]bool // what failed and why, whose output was shown
+}
+
 // milestone is the line of an event that a log keeps: blocks, verdicts and
-// failures, but not every trial; "" for other events.
-func milestone(e run.Event) string { return visible.Indent(milestoneText(e)) }
+// failures, but not every trial; "" for other events. What programs printed before a
+// failure follows it once.
+func (m *milestones) milestone(e run.Event) string {
+	text := milestoneText(e)
+	if t := e.Trial; e.Kind == run.Tried && t.Status == rundir.Failed && t.Output != "" {
+		if what := t.Cell().String() + "\n" + t.Reason; !m.failed[what] {
+			if m.failed == nil {
+				m.failed = map[string]bool{}
+			}
+			m.failed[what] = true
+			text += "\n" + t.Output
+		}
+	}
+	return visible.Indent(text)
+}
 
 func milestoneText(e run.Event) string {
 	switch e.Kind {
@@ -150,6 +169,7 @@ func blockLine(e run.Event) string {
 // Live redraws the estimates so far, a bar with the time to go, and one line at the
 // bottom of a terminal; milestones scroll above them.
 type Live struct {
+	milestones
 	// Line replaces the bar and the line of a trial; nil are the usual ones.
 	Line func(run.Event) string
 
@@ -195,7 +215,7 @@ func (l *Live) locked(do func()) {
 
 func (l *Live) show(e run.Event) {
 	kept := e.Kind != run.Block && (e.Kind != run.Preparing || e.Step != nil && e.Step.Took > 0)
-	if line := milestone(e); line != "" && kept {
+	if line := l.milestone(e); line != "" && kept {
 		l.erase()
 		columns, _ := l.size()
 		fmt.Fprint(l.out, term.Prose(line, columns))

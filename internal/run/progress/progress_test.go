@@ -26,6 +26,18 @@ func TestTheReasonOfAFailureIsNoLineOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestWhatWasPrintedBeforeAFailureIsShownOnce(t *testing.T) {
+	var out strings.Builder
+	display := New(&out)
+	for n, reason := range []string{"it died", "it died", "it hung"} {
+		display.Event(run.Event{Kind: run.Tried, Slot: &schedule.Slot{}, Trial: &rundir.Trial{Block: n + 1, Workload: "redis", Status: rundir.Failed, Environment: "vm", Reason: reason, Output: "its console:\n  last"}})
+	}
+	want := "failed: block 1, redis in vm: it died\n  its console:\n    last\nfailed: block 2, redis in vm: it died\nfailed: block 3, redis in vm: it hung\n  its console:\n    last\n"
+	if got := out.String(); got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
+
 // Traced trials come after the blocks: a number of theirs would lie beyond the most.
 func TestTracedTrialsAreCalledSoInTheProgress(t *testing.T) {
 	e := run.Event{Slot: &schedule.Slot{Block: 9, Workload: "redis", Environment: "docker", Traced: true},

@@ -11,6 +11,7 @@ import (
 
 	"tare/internal/agent"
 	"tare/internal/base/crash"
+	"tare/internal/base/quoted"
 	"tare/internal/image"
 	"tare/internal/run/schedule"
 	"tare/internal/run/trial/instances"
@@ -294,7 +295,8 @@ func (p *participant) finish(ctx context.Context, during usage.Pressure) {
 	r.amounts.learn(p.spec.key, *t, p.err)
 	p.explainSharing()
 	if t.Status = rundir.OK; p.err != nil {
-		t.Status, t.Reason, t.Metrics, t.Missing, t.Copies = rundir.Failed, p.err.Error(), nil, nil, nil
+		t.Status, t.Metrics, t.Missing, t.Copies = rundir.Failed, nil, nil, nil
+		t.Reason, t.Output = quoted.Cut(p.err.Error())
 	}
 	r.capacities.learn(*t)
 	t.Charge(*p.pack(), r.plan.Price)

@@ -121,7 +121,7 @@ func TestKubernetesFaultsOfARun(t *testing.T) {
 	trials := r.trialsIn("struck")
 	for n, f := range table {
 		rowOf(f.name).times++
-		if n >= len(trials) || trials[n].Status != rundir.Failed || !strings.Contains(trials[n].Reason, f.says) {
+		if n >= len(trials) || trials[n].Status != rundir.Failed || !strings.Contains(trials[n].Reason+trials[n].Output, f.says) {
 			t.Errorf("%s: nothing says %q: %+v", f.name, f.says, trials)
 		}
 	}

@@ -52,8 +52,8 @@ func (r *Run) trialsIn(environment string) (list []rundir.Trial) {
 func (r *Run) failedWith(environment, says string) {
 	r.t.Helper()
 	for _, trial := range r.trialsIn(environment) {
-		if trial.Status != rundir.Failed || !regexp.MustCompile("(?s)"+says).MatchString(trial.Reason) {
-			r.t.Errorf("%s is %s, and not for the reason %q: %s", environment, trial.Status, says, trial.Reason)
+		if why := trial.Reason + "\n" + trial.Output; trial.Status != rundir.Failed || !regexp.MustCompile("(?s)"+says).MatchString(why) {
+			r.t.Errorf("%s is %s, and not for the reason %q: %s", environment, trial.Status, says, why)
 		}
 	}
 }

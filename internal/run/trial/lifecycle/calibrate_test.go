@@ -347,7 +347,7 @@ func TestADriverThatFailsInACalibrationFailsPrepare(t *testing.T) {
 		return servers(instance, command)
 	}, "a")
 	_, err := prepared(t, b, lifecycle.Load{Pack: counted(), Sample: 100 * time.Millisecond}, 1)
-	if err == nil || err.Error() != "finding requests for samples of 100ms, with 1000: driver `drive 1000`: exited with status 1; its last output:\n  too few" {
+	if err == nil || err.Error() != "finding requests for samples of 100ms, with 1000: driver `drive 1000`: exited with status 1\nits last output:\n  too few" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -284,7 +284,7 @@ func (c *Copy) runDriver(ctx context.Context, pack workload.Pack, out, errs *run
 	took = time.Since(began)
 	c.spent.Add(int64(took))
 	if err = wrong(err, step, exit, cmd.Timeout, out, errs); err != nil {
-		err = fmt.Errorf("driver %s: %w%s%s", quoted(step), err, outOfMemory(i), lastLines(errs, out))
+		err = fmt.Errorf("driver %s: %w%s%s", inMessage(step), err, outOfMemory(i), lastLines(errs, out))
 	}
 	return exit, took, err
 }

@@ -195,7 +195,7 @@ func (c *Copy) driveRepeatedly(ctx context.Context, running chan<- struct{}) err
 			break
 		}
 		if err = wrong(err, step, exit, cmd.Timeout, out, errs); err != nil {
-			return fmt.Errorf("driver %s: %w%s", quoted(step), err, lastLines(errs, out))
+			return fmt.Errorf("driver %s: %w%s", inMessage(step), err, lastLines(errs, out))
 		}
 	}
 	c.loop.Lock()

@@ -84,7 +84,7 @@ func awaitPortFree(ctx context.Context, i *instances.Instance, address string, s
 			return nil
 		}
 		if time.Since(began) > portFreeTimeout {
-			return fmt.Errorf("something answers at %s before server %s was started: another program or run uses the port; end it, or set another port", address, quoted(spec.Step))
+			return fmt.Errorf("something answers at %s before server %s was started: another program or run uses the port; end it, or set another port", address, inMessage(spec.Step))
 		}
 		select {
 		case <-ctx.Done():
@@ -115,7 +115,7 @@ func (c *Copy) startServer(ctx context.Context, i *instances.Instance, spec work
 	cmd.Attached = true // what a server prints passes the layer, as it does outside of tare
 	var err error
 	if s.process, err = i.Agent().Start(ctx, cmd); err != nil {
-		return fmt.Errorf("server %s: %w", quoted(spec.Step), err)
+		return fmt.Errorf("server %s: %w", inMessage(spec.Step), err)
 	}
 	c.servers = append(c.servers, s)
 	waiting, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -139,14 +139,14 @@ func (s *server) awaitReady(ctx context.Context) error {
 	select {
 	case err := <-ready:
 		if err != nil {
-			return fmt.Errorf("server %s did not get ready: %w%s", quoted(s.spec.Step), err, lastLines(s.err, s.out))
+			return fmt.Errorf("server %s did not get ready: %w%s", inMessage(s.spec.Step), err, lastLines(s.err, s.out))
 		}
 		return nil
 	case exit, known := <-s.exited:
 		if !known {
-			return fmt.Errorf("server %s: %w", quoted(s.spec.Step), s.instance.Agent().Err())
+			return fmt.Errorf("server %s: %w", inMessage(s.spec.Step), s.instance.Agent().Err())
 		}
-		return fmt.Errorf("server %s exited before it answered: %s%s%s", quoted(s.spec.Step), describeExit(exit, 0), outOfMemory(s.instance), lastLines(s.err, s.out))
+		return fmt.Errorf("server %s exited before it answered: %s%s%s", inMessage(s.spec.Step), describeExit(exit, 0), outOfMemory(s.instance), lastLines(s.err, s.out))
 	}
 }
 
@@ -193,9 +193,9 @@ func (s *server) stop() error {
 	defer s.giveUp()
 	early, err := s.terminate()
 	if early != nil {
-		err = fmt.Errorf("server %s exited during the trial: %s%s%s", quoted(s.spec.Step), describeExit(*early, 0), outOfMemory(s.instance), lastLines(s.err, s.out))
+		err = fmt.Errorf("server %s exited during the trial: %s%s%s", inMessage(s.spec.Step), describeExit(*early, 0), outOfMemory(s.instance), lastLines(s.err, s.out))
 	} else if long := cmp.Or(s.out.TooLong(), s.err.TooLong()); long != nil {
-		err = errors.Join(err, fmt.Errorf("server %s %w", quoted(s.spec.Step), long))
+		err = errors.Join(err, fmt.Errorf("server %s %w", inMessage(s.spec.Step), long))
 	}
 	s.owner.record.keep(s.out)
 	s.owner.record.keep(s.err)

@@ -29,7 +29,7 @@ func TestAServiceThatCompletesRunsToItsEndBeforeTheNextOneStarts(t *testing.T) {
 
 	fails = "migrate"
 	w = b.workload(t, request("a"), pack, nil)
-	if err := w.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "command `migrate`: exited with status 3; its last output:\n  no database") {
+	if err := w.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "command `migrate`: exited with status 3\nits last output:\n  no database") {
 		t.Errorf("%v", err)
 	}
 	must(t, w.Finish(t.Context()))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/internal/agent"
+	"tare/internal/base/quoted"
 	"tare/internal/run/trial/instances"
 	"tare/internal/rundir"
 	"tare/internal/workload"
@@ -45,7 +46,7 @@ func (c *Copy) step(ctx context.Context, i *instances.Instance, what string, s w
 	if err = wrong(err, s, exit, cmd.Timeout, out); err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s command %s: %w%s%s", what, quoted(s), err, outOfMemory(i), lastLines(out))
+	return fmt.Errorf("%s command %s: %w%s%s", what, inMessage(s), err, outOfMemory(i), lastLines(out))
 }
 
 // wrong is the error of a command that was to end well: that of running it, its exit, or
@@ -88,8 +89,8 @@ func outOfMemory(i *instances.Instance) string {
 // longestCommand is how much of a command a message shows.
 const longestCommand = 120
 
-// quoted is a step for a message.
-func quoted(s workload.Step) string {
+// inMessage is a step for a message.
+func inMessage(s workload.Step) string {
 	text := strings.Join(s.Argv, " ")
 	if s.Run != "" {
 		text = strings.Join(strings.Fields(s.Run), " ")
@@ -111,7 +112,7 @@ func lastLines(outputs ...*rundir.RawFile) string {
 		if len(lines) > 5 {
 			lines = lines[len(lines)-5:]
 		}
-		return "; its last output:\n  " + strings.Join(lines, "\n  ")
+		return quoted.Lines("its last output", lines)
 	}
 	return ""
 }

@@ -214,9 +214,9 @@ func TestTwoSamplesPrintIntoOneFile(t *testing.T) {
 
 func TestAnOutputThatIsTooLongFailsTheTrial(t *testing.T) {
 	for command, want := range map[string]string{
-		"web setup":  "setup command `web setup`: printed more than 3B to setup.output in one trial, the most that is kept: let it print less; its last output:\n  four",
+		"web setup":  "setup command `web setup`: printed more than 3B to setup.output in one trial, the most that is kept: let it print less\nits last output:\n  four",
 		"web server": "server `web server` printed more than 3B to server.stdout in one trial, the most that is kept: let it print less",
-		"web drive":  "driver `web drive`: printed more than 3B to driver.stdout in one trial, the most that is kept: let it print less; its last output:\n  four",
+		"web drive":  "driver `web drive`: printed more than 3B to driver.stdout in one trial, the most that is kept: let it print less\nits last output:\n  four",
 	} {
 		b := newBench(t, func(instance, line string) fakeenv.Result {
 			r := servers(instance, line)
