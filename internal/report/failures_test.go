@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"tare/internal/report/budget"
 	"tare/internal/report/model"
+	"tare/internal/rundir"
 	"tare/internal/testing/reporttest"
 	"tare/internal/verdict"
 	"tare/internal/workload"
@@ -81,5 +83,35 @@ func TestFailuresComeFirstAndTakeTheVerdictWithThem(t *testing.T) {
 func TestARunWithoutFailuresDoesNotShowThem(t *testing.T) {
 	if out := terminalOf(t, failingIn(nil), model.Options{}); strings.Contains(out, "error_ratio") {
 		t.Error(out)
+	}
+}
+
+// brokenIn is a run in which every trial of an environment fails alike, each with a console of
+// its own.
+func brokenIn(name string) model.Input {
+	in := reporttest.Quick()
+	for i := range in.Trials {
+		if t := &in.Trials[i]; t.Environment == name {
+			t.Status, t.Reason, t.Metrics = rundir.Failed, "the guest died; its kernel panicked: no root", nil
+			t.Output = fmt.Sprintf("the last lines of its console:\n  [%d] one\n  [%d] two%s", i, i, strings.Repeat("\n  register", 10))
+		}
+	}
+	in.Contrasts = verdict.Contrasts(in.Plan, in.Trials, in.Manifest)
+	return in
+}
+
+func TestAnEnvironmentInWhichAllFailsSaysSoOnceAndThePageHasWhatItPrinted(t *testing.T) {
+	in := brokenIn("docker")
+	text := strings.Join(strings.Fields(terminalOf(t, in, model.Options{Width: 80})), " ")
+	short, rest, _ := strings.Cut(text, "machine: ")
+	if want := "trials failed: the guest died; its kernel panicked: no root"; strings.Count(short, want) != 1 {
+		t.Errorf("%q is not once in %s", want, short)
+	}
+	if strings.Contains(text, "register") || !strings.Contains(rest, "docker, startup (blocks 1-12): the guest died") {
+		t.Errorf("a terminal has a console, or the same failure in several rows:\n%s", rest)
+	}
+	page := htmlOf(t, in)
+	if n, cells := strings.Count(page, "] two"), len(in.Plan.Workloads); n < cells || n > 2*cells {
+		t.Errorf("the page has %d consoles for %d workloads", n, cells)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"tare/internal/base/lists"
 	"tare/internal/environment"
 	"tare/internal/parity"
+	"tare/internal/rundir"
 	"tare/internal/usage/cost"
 	"tare/internal/verdict"
 	"tare/internal/workload"
@@ -38,6 +39,8 @@ func (d *decision) layers() (all []Layer) {
 		}
 		l := Layer{Environment: e, Lines: map[Grade][]string{}}
 		switch at := slices.IndexFunc(d.used, func(u used) bool { return u.Environment == e }); {
+		case d.broken(e) != "":
+			l.Caution = d.broken(e)
 		case at >= 0:
 			d.fill(&l, d.used[at])
 		case !e.Ran():
@@ -48,6 +51,32 @@ func (d *decision) layers() (all []Layer) {
 		all = append(all, l)
 	}
 	return all
+}
+
+// broken says why an environment has no trial that worked, where it has some; "" where it has
+// one that did.
+func (v *Report) broken(e *Environment) string {
+	n, reasons := 0, map[string]int{}
+	for _, t := range v.Trials {
+		switch {
+		case t.Environment != e.Name:
+		case t.Status == rundir.OK:
+			return ""
+		case t.Status == rundir.Failed:
+			n++
+			reasons[t.Reason]++
+		}
+	}
+	switch most := MostFrequent(reasons); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return "its trial failed: " + most
+	case len(reasons) == 1:
+		return fmt.Sprintf("all its %d trials failed: %s", n, most)
+	default:
+		return fmt.Sprintf("all its %d trials failed, %d of them with: %s", n, reasons[most], most)
+	}
 }
 
 // fill adds what a run says of an environment.
