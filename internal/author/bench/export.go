@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,9 @@ func (s Summary) Text(w io.Writer, width int) {
 			fmt.Fprintln(w, r.line(e))
 		}
 	}
-	fmt.Fprintln(w, "\nestimate [95% interval]")
+	if slices.ContainsFunc(s.Results, func(r Result) bool { return len(r.Estimates) > 0 }) {
+		fmt.Fprintln(w, "\nestimate [95% interval]")
+	}
 	for _, line := range s.sentences {
 		fmt.Fprintln(w, strings.Join(term.Wrap(line, width), "\n"))
 	}

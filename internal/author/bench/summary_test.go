@@ -32,6 +32,10 @@ func TestAMetricThatNoRunHasIsAbsentNotZero(t *testing.T) {
 	if page, err := s.Markdown(); err != nil || strings.Contains(string(page), "0 s") {
 		t.Errorf("%v\n%s", err, page)
 	}
+	var out strings.Builder
+	if s.Text(&out, 80); strings.Contains(out.String(), "estimate") {
+		t.Errorf("it explains estimates that it does not have:\n%s", out.String())
+	}
 }
 
 func TestHostileTextIsShownInExports(t *testing.T) {
