@@ -2,21 +2,38 @@ package parse
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
-// Columns have a fixed position in the line; that of a test that did not run is
-// blank.
 var (
-	iozoneEnds    = []int{16, 24, 33, 42, 51, 60, 69, 78, 87, 97, 107, 116, 125, 134, 143}
 	iozoneColumns = strings.Fields("file_size record_size write rewrite read reread random_read random_write backward_read record_rewrite stride_read fwrite frewrite fread freread")
-	iozoneHeads   = [2]string{
+	iozoneRow     = expression(`^ *(\d+) +(\d+)( .*)?$`)
+	iozoneCell    = expression(`^ *(\d+)$`)
+)
+
+// iozoneTable is the form of the table in some releases. Columns have a fixed width; a test
+// that did not run leaves a blank, which since 3.510 is narrower than a value.
+type iozoneTable struct {
+	heads         [2]string
+	width, blanks []int
+}
+
+var iozoneBlanks = []int{16, 8, 9, 9, 9, 9, 9, 9, 9, 10, 10, 9, 9, 9, 9}
+
+var iozoneTables = []iozoneTable{{
+	[2]string{
 		"random    random     bkwd    record    stride",
 		"kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread",
-	}
-	iozoneRow  = expression(`^ *(\d+) +(\d+)( .*)?$`)
-	iozoneCell = expression(`^ *(\d+)$`)
-)
+	},
+	iozoneBlanks, iozoneBlanks,
+}, {
+	[2]string{ // since 3.510
+		"random    random      bkwd     record     stride",
+		"kB  reclen    write    rewrite      read    reread      read     write      read    rewrite       read    fwrite  frewrite     fread   freread",
+	},
+	[]int{16, 8, 10, 10, 10, 10, 10, 10, 10, 11, 11, 10, 10, 10, 10}, iozoneBlanks,
+}}
 
 const iozoneTitle, iozoneVersion, iozoneEnd = "\tIozone: Performance Test of File I/O", "Version $Revision: 3.", "iozone test complete."
 
@@ -26,6 +43,7 @@ func readIOzone(r *reading) {
 		fail("it does not begin like IOzone 3, but with %q", clip(r.lines[0]))
 	}
 	kilobytes, heads, lined, complete := false, 0, false, false
+	var table *iozoneTable
 	for _, line := range r.lines[2:] {
 		text := strings.TrimSpace(line)
 		switch {
@@ -36,7 +54,9 @@ func readIOzone(r *reading) {
 				fail("only kBytes/sec are read, and %q", clip(text))
 			}
 			kilobytes = true
-		case heads < 2 && text == iozoneHeads[heads]:
+		case heads == 0 && iozoneTableOf(text) != nil:
+			table, heads = iozoneTableOf(text), 1
+		case heads == 1 && text == table.heads[1]:
 			heads++
 		case text == iozoneEnd:
 			complete = true
@@ -46,7 +66,7 @@ func readIOzone(r *reading) {
 			fail("a second line in the table: %q", clip(line))
 		default:
 			lined = true
-			r.iozoneLine(line)
+			r.iozoneLine(table, line)
 		}
 	}
 	switch {
@@ -59,24 +79,37 @@ func readIOzone(r *reading) {
 	}
 }
 
-func (r *reading) iozoneLine(line string) {
+func iozoneTableOf(head string) *iozoneTable {
+	for i := range iozoneTables {
+		if t := &iozoneTables[i]; t.heads[0] == head {
+			return t
+		}
+	}
+	return nil
+}
+
+func (r *reading) iozoneLine(t *iozoneTable, line string) {
 	strange := func() { fail("IOzone 3 does not print such a line in its table: %q", clip(line)) }
-	if len(line) > iozoneEnds[len(iozoneEnds)-1] || !iozoneRow.match(line) {
+	if !iozoneRow.match(line) {
 		strange()
 	}
-	from := 0
-	for i, to := range iozoneEnds {
-		cell := line[min(from, len(line)):min(to, len(line))]
-		from = to
-		if i >= 2 && strings.TrimSpace(cell) == "" {
+	rest := line
+	for i, column := range iozoneColumns {
+		if blank := rest[:min(t.blanks[i], len(rest))]; i >= 2 && strings.TrimSpace(blank) == "" {
+			rest = rest[len(blank):]
 			continue
 		}
+		cell := rest[:min(t.width[i], len(rest))]
+		rest = rest[len(cell):]
 		m := iozoneCell.find(cell)
 		if m == nil {
 			strange()
 		}
 		// Of several tables the fastest of each test, and the largest sizes.
-		r.fields[iozoneColumns[i]] = max(r.fields[iozoneColumns[i]], number(m[0], line)*1024)
+		r.fields[column] = max(r.fields[column], number(m[0], line)*1024)
+	}
+	if rest != "" {
+		strange()
 	}
 }
 
@@ -99,7 +132,7 @@ func splitIOzoneTable(report []byte) [][]byte {
 	var rows [][]byte
 	tail := len(report)
 	for at, line := range eachLine(report) {
-		if strings.TrimSpace(line) == iozoneHeads[1] {
+		if text := strings.TrimSpace(line); slices.ContainsFunc(iozoneTables, func(t iozoneTable) bool { return t.heads[1] == text }) {
 			head = report[:at.end]
 		} else if head != nil && iozoneRow.match(line) {
 			rows = append(rows, report[at.begin:at.end])

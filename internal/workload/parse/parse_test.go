@@ -137,6 +137,8 @@ func TestAFigureIsInItsDeclaredUnit(t *testing.T) {
 		{"iozone", "docker-gaps.txt", "random_read", 2115642 * 1024},
 		{"iozone", "docker-stride-fread.txt", "stride_read", 1622698 * 1024},
 		{"iozone", "docker-all-tests.txt", "record_rewrite", 1864376 * 1024},
+		{"iozone", "native-all-tests-3.510.txt", "stride_read", 3993414 * 1024},
+		{"iozone", "native-gaps-3.510.txt", "stride_read", 1691162 * 1024},
 		{"iperf3", "tcp-two-streams.txt", "bandwidth_received", 19807833771.104942},
 		{"iperf3", "tcp-two-streams.txt", "retransmits", 1605},
 		{"iperf3", "tcp-two-streams.txt", "cwnd", 1963488}, // the mean of six windows
@@ -471,6 +473,7 @@ func TestValuesThatOneSideDoesNotReportAreAbsent(t *testing.T) {
 		{"iperf3", "docker-serverR.txt", []string{"bandwidth_received", "bytes_received"}},
 		{"iperf3", "docker-serverudp.txt", []string{"bandwidth_sent", "bytes_sent", "retransmits"}},
 		{"iozone", "docker-gaps.txt", []string{"read", "reread", "backward_read", "fread"}},
+		{"iozone", "native-gaps-3.510.txt", []string{"read", "reread", "backward_read", "record_rewrite", "fwrite"}},
 		{"cassandra-stress", "read.txt", []string{"gc_count", "gc_time_mean", "write_op_rate"}},
 		{"redis-benchmark", "docker-quiet.txt", []string{"requests", "set_latency_p99"}},
 		{"ab", "nginx.txt", []string{"keep_alive_requests", "failed_length"}},
