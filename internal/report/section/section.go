@@ -8,6 +8,7 @@ package section
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"tare/internal/base/lists"
 	"tare/internal/report/model"
@@ -234,6 +235,8 @@ func (c Cell) Plain(narrower int) (text string) {
 		switch {
 		case t.Spare > 0 && t.Spare <= narrower, t.Style == Amount:
 			continue
+		case t.Break && strings.HasSuffix(text, ":"):
+			text += " "
 		case t.Break && text != "":
 			text += "; "
 		case t.Style == Label:
