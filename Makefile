@@ -94,6 +94,10 @@ test-machine: setup-machine build ## Make a virtual machine with systemd, cgroup
 cluster: setup-kubernetes ## Build the programs of the cluster alone, which make test-kubernetes starts
 	scripts/install-cluster.sh build/cluster/bin
 
+.PHONY: test-suites
+test-suites: setup-test build ## Run every built-in pack once with the packages of newer releases of Debian (SUITE="trixie sid" PACK="redis nginx")
+	$(as-root) env TARE_TEST_SUITES="$(or $(SUITE),trixie sid)" TARE_TEST_PACKS="$(PACK)" go test -count=1 -v -timeout=8h ./internal/testing/suites
+
 absolute = $(if $(findstring /,$1),$(abspath $1),$1)# a test runs in the directory of its package
 
 .PHONY: test-vmm
