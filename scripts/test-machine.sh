@@ -302,7 +302,7 @@ tests() {
 # hangs now and then, which costs the rest of that kind alone.
 suite() {
 	local kind features status=0
-	equip_user
+	equip
 	case " $* " in *" -run"*) # some cases, of all kinds
 		restart_docker ""
 		events testing/conformance "$@"
@@ -315,7 +315,7 @@ suite() {
 			stop
 			boot
 			provide
-			equip_user
+			equip
 		fi
 		features=
 		[ "$kind" != "$containerd" ] || features=', "features": {"containerd-snapshotter": true}'
@@ -335,12 +335,16 @@ provide() {
 	[ -z "${PROGRAMS:-}" ] || tar -C "$PROGRAMS" --owner=0 --group=0 -c . | inside 'tar -C / -x --keep-directory-symlink'
 }
 
-# equip_user : gives the ordinary user engines, all controllers, as doctor says how, and the
-# images of the tests; and lets packets between Podman's containers pass Docker's rules.
-equip_user() {
+# equip : lets packets between Podman's containers pass Docker's rules, and gives the ordinary
+# user, where the kinds of the suite need one, engines, all controllers, as doctor says how, and
+# the images of the tests.
+equip() {
+	# shellcheck disable=SC2016 # of the machine
+	inside 'rule="DOCKER-USER -i podman+ -o podman+ -j ACCEPT"; iptables -C $rule 2>/dev/null || iptables -I $rule' </dev/null || true
+	kinds | grep -E '(rootless|without root)$' >/dev/null || return 0
 	! inside 'test -e /home/user/images' </dev/null || return 0
 	inside "mkdir -p /etc/systemd/system/user@.service.d; printf '[Service]\nDelegate=cpu cpuset io memory pids\n' >/etc/systemd/system/user@.service.d/delegate.conf
-		systemctl daemon-reload; iptables -I DOCKER-USER -i podman+ -o podman+ -j ACCEPT; loginctl enable-linger user; cp -r $images /home/user/images; chown -R user: /home/user/images" </dev/null
+		systemctl daemon-reload; loginctl enable-linger user; cp -r $images /home/user/images; chown -R user: /home/user/images" </dev/null
 	# shellcheck disable=SC2016 # of the machine
 	AS=user inside 'PATH=$PATH:/usr/share/docker.io/contrib:/usr/sbin; dockerd-rootless-setuptool.sh install; systemctl --user start podman.socket' </dev/null >&2 || true
 }
