@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"tare/internal/base/crash"
@@ -127,3 +128,58 @@ func dialAgentRetrying(ctx context.Context, place *socketDir, p *vmm.Process) (n
 		}
 	}
 }
+
+// greetAgent connects to the agent of a restored guest and sends it the time. The VMM gives up
+// a request for a connection that its guest does not answer in two seconds, as a busy host can
+// let it, and makes the next one. The agent takes the first, which has ended, and the guest's
+// kernel ends the second, which it had answered, when the agent listens anew. So a connection that
+// ends before the agent's first word is made again.
+func greetAgent(ctx context.Context, place *socketDir, p *vmm.Process) (io.ReadWriteCloser, error) {
+	for {
+		conn, err := dialAgentRetrying(ctx, place, p)
+		if err != nil {
+			return nil, err
+		}
+		in := bufio.NewReader(conn)
+		err = greet(ctx, conn, in)
+		if err == nil {
+			return &greeted{conn, in}, nil
+		}
+		err = errors.Join(err, conn.Close())
+		if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+			return nil, err
+		}
+		select {
+		case <-time.After(interval):
+		case <-p.Exited():
+			return nil, err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// greet sends the time, and waits for the agent's first word.
+func greet(ctx context.Context, conn net.Conn, in *bufio.Reader) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	defer stop()
+	_, err := fmt.Fprintf(conn, "%d\n", time.Now().UnixNano())
+	if err == nil {
+		_, err = in.Peek(1)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("sending the time to the guest's agent: %w", err)
+	}
+	return nil
+}
+
+// greeted is a connection whose first bytes were read.
+type greeted struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (g *greeted) Read(p []byte) (int, error) { return g.in.Read(p) }

@@ -2,11 +2,9 @@ package microvm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"tare/internal/base/crash"
 	"tare/internal/environment/support/vmm"
@@ -99,14 +97,7 @@ func (d *driver) Agent(ctx context.Context) (io.ReadWriteCloser, error) {
 	if d.agent != nil {
 		return accept(ctx, d.agent, d.process)
 	}
-	conn, err := dialAgentRetrying(ctx, d.dir, d.process)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := fmt.Fprintf(conn, "%d\n", time.Now().UnixNano()); err != nil {
-		return nil, errors.Join(fmt.Errorf("sending the time to the guest's agent: %w", err), conn.Close())
-	}
-	return conn, nil
+	return greetAgent(ctx, d.dir, d.process)
 }
 
 // Pause stops the guest's virtual CPUs.

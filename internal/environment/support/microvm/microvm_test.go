@@ -1,6 +1,7 @@
 package microvm
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"net"
@@ -9,9 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tare/internal/base/quantity"
 	"tare/internal/environment"
+	"tare/internal/environment/support/vmm"
 )
 
 func TestTheDefaultsAreValid(t *testing.T) {
@@ -190,6 +193,50 @@ func TestDiallingAGuestReportsWhetherItListens(t *testing.T) {
 			conn.Close()
 		}
 		l.Close()
+	}
+}
+
+// A guest on a busy host answers a connection, and ends it when its agent listens anew.
+func TestAConnectionThatEndsBeforeTheAgentsFirstWordIsMadeAgain(t *testing.T) {
+	p := here(t)
+	l, err := net.Listen("unix", p.path(VSock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for asked := 1; ; asked++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			in := bufio.NewReader(conn)
+			in.ReadString('\n')
+			conn.Write([]byte("OK 1\n"))
+			if asked == 1 { // reset: the time is not read
+				conn.Close()
+				continue
+			}
+			now, _ := in.ReadString('\n')
+			if asked == 3 {
+				conn.Write([]byte("hello at " + now))
+				return
+			}
+			conn.Close()
+		}
+	}()
+	stream, err := greetAgent(t.Context(), p, &vmm.Process{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	if word, err := bufio.NewReader(stream).ReadString('\n'); err != nil || !strings.HasPrefix(word, "hello at 1") {
+		t.Errorf("the agent's first word is %q: %v", word, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := greetAgent(ctx, p, &vmm.Process{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("nobody answers: %v", err)
 	}
 }
 
