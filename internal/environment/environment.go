@@ -203,7 +203,7 @@ type Details struct {
 	// SeparateKernel: it has one whatever its boot id, as a hypervisor's guest has.
 	SeparateKernel bool
 	// LimitedInside: a runtime in the instance's own kernel sets the limits there, and none on
-	// the host, as Kata Containers does.
+	// the host, as Kata Containers does, but for cores.
 	LimitedInside bool
 	// Exited is when, in the course of its Stop, all that ran in the instance had exited:
 	// its first process, sandbox or VMM. What follows is the removal. Zero: not known.

@@ -238,8 +238,8 @@ func decide(wish EffectiveLimit, shared, limitedInside bool, inner, outer []Effe
 		return []EffectiveLimit{wish}
 	case shared:
 		return pick(append(in, out...), fails)
-	case slices.Contains([]string{"cpus", "cores"}, wish.Limit) && len(out) > 0 && !limitedInside:
-		in = nil // what the guest's kernel reports limits nothing
+	case (wish.Limit == "cores" || wish.Limit == "cpus" && !limitedInside) && len(out) > 0:
+		in = nil // what the guest's kernel reports limits nothing; its cores are not the host's
 	}
 	all := append(in, out...)
 	if slices.ContainsFunc(all, func(s EffectiveLimit) bool { return s.Holds }) {

@@ -59,6 +59,18 @@ func TestALimitOfCPUsIsThatOfTheHostUnlessTheRuntimeSetsItInTheGuest(t *testing.
 	}
 }
 
+// The cores of a guest have numbers of their own, also where its runtime sets other limits inside.
+func TestTheCoresAreThoseOfTheHost(t *testing.T) {
+	of := func(holds bool) []EffectiveLimit { return []EffectiveLimit{{Limit: "cores", Asked: "0", Holds: holds}} }
+	for _, limitedInside := range []bool{false, true} {
+		for _, held := range []bool{false, true} {
+			if failed := decide(EffectiveLimit{Limit: "cores", Asked: "0"}, false, limitedInside, of(!held), of(held)); (len(failed) == 0) != held {
+				t.Errorf("limits inside %v, cores of the host %v: %v", limitedInside, held, failed)
+			}
+		}
+	}
+}
+
 func TestLimitsThatKataContainersLeavesOutAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		limits Limits

@@ -93,7 +93,14 @@ func TestTheLimitsForAGuestAreInItsConfiguration(t *testing.T) {
 		t.Errorf("without limits: %+v", r)
 	}
 	limit(&r, environment.Limits{CPUs: 1.5, Memory: 64 << 20})
-	if *r.CPU.Quota != 150_000 || *r.CPU.Period != 100_000 || *r.Memory.Limit != 64<<20 {
+	if *r.CPU.Quota != 150_000 || *r.CPU.Period != 100_000 || *r.Memory.Limit != 64<<20 || r.CPU.Cpus != "" {
 		t.Errorf("%+v %+v", r.CPU, r.Memory)
+	}
+	for _, cpus := range []float64{0, 1.5} {
+		var r specs.LinuxResources
+		limit(&r, environment.Limits{CPUs: cpus, Cores: []int{1, 2, 5}})
+		if r.CPU == nil || r.CPU.Cpus != "1-2,5" || (r.CPU.Quota != nil) != (cpus > 0) {
+			t.Errorf("%v CPUs and cores: %+v", cpus, r.CPU)
+		}
 	}
 }

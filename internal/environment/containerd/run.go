@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,6 +23,7 @@ import (
 	"tare/internal/environment"
 	"tare/internal/environment/oci"
 	"tare/internal/environment/support/shims"
+	"tare/internal/linux/cgroup"
 	"tare/internal/usage"
 )
 
@@ -113,12 +115,16 @@ func (c *container) create(ctx context.Context, b oci.Bundle) (err error) {
 	return m.explain("creating the container "+id, err)
 }
 
-// limit states limits for a runtime that sets them in its guest.
+// limit states limits for a runtime that sets them in its guest; cores are those of the guest.
 func limit(r *specs.LinuxResources, l environment.Limits) {
 	const period = 100_000 // microseconds, the kernel's default
 	if l.CPUs > 0 {
 		quota, every := int64(l.CPUs*period), uint64(period)
 		r.CPU = &specs.LinuxCPU{Quota: &quota, Period: &every}
+	}
+	if len(l.Cores) > 0 {
+		r.CPU = cmp.Or(r.CPU, &specs.LinuxCPU{})
+		r.CPU.Cpus = cgroup.FormatCores(l.Cores)
 	}
 	if memory := int64(l.Memory); memory > 0 {
 		r.Memory = &specs.LinuxMemory{Limit: &memory}
