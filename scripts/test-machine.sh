@@ -183,7 +183,7 @@ make_disk() {
 alive() { [ -s "$folder/pid" ] && grep -qs "$folder/key" "/proc/$(cat "$folder/pid")/cmdline"; }
 
 inside() { # COMMAND...
-	ssh -q -i "$folder/key" -p "$(cat "$folder/port")" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=20 \
+	ssh -q -i "$folder/key" -p "$(cat "$folder/port")" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=120 \
 		-o ServerAliveInterval=30 -o ServerAliveCountMax=20 "${AS:-root}@127.0.0.1" "$@"
 }
 
