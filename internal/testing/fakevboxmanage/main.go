@@ -3,7 +3,8 @@
 // directory of this program. A running VM is a process named VBoxHeadless with a fake
 // guest.
 //
-// Unknown commands and options are errors.
+// Unknown commands and options are errors. What a real VirtualBox did is on the page of the
+// environment: its guests came as far as their SSH server, under an emulated processor.
 package main
 
 import (
