@@ -37,10 +37,9 @@ func (d *decision) layers() (all []Layer) {
 		if e.Baseline || e.Rung {
 			continue
 		}
-		l := Layer{Environment: e, Lines: map[Grade][]string{}}
+		l := Layer{Environment: e, Lines: map[Grade][]string{}, Caution: d.broken(e)}
 		switch at := slices.IndexFunc(d.used, func(u used) bool { return u.Environment == e }); {
-		case d.broken(e) != "":
-			l.Caution = d.broken(e)
+		case l.Caution != "": // nothing worked
 		case at >= 0:
 			d.fill(&l, d.used[at])
 		case !e.Ran():

@@ -15,10 +15,11 @@ var (
 // iozoneTable is the form of the table in some releases. Columns have a fixed width; a test
 // that did not run leaves a blank, which since 3.510 is narrower than a value.
 type iozoneTable struct {
-	heads         [2]string
-	width, blanks []int
+	heads  [2]string
+	values []int // their widths
 }
 
+// iozoneBlanks are the widths of the blanks.
 var iozoneBlanks = []int{16, 8, 9, 9, 9, 9, 9, 9, 9, 10, 10, 9, 9, 9, 9}
 
 var iozoneTables = []iozoneTable{{
@@ -26,13 +27,13 @@ var iozoneTables = []iozoneTable{{
 		"random    random     bkwd    record    stride",
 		"kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread",
 	},
-	iozoneBlanks, iozoneBlanks,
+	iozoneBlanks,
 }, {
 	[2]string{ // since 3.510
 		"random    random      bkwd     record     stride",
 		"kB  reclen    write    rewrite      read    reread      read     write      read    rewrite       read    fwrite  frewrite     fread   freread",
 	},
-	[]int{16, 8, 10, 10, 10, 10, 10, 10, 10, 11, 11, 10, 10, 10, 10}, iozoneBlanks,
+	[]int{16, 8, 10, 10, 10, 10, 10, 10, 10, 11, 11, 10, 10, 10, 10},
 }}
 
 const iozoneTitle, iozoneVersion, iozoneEnd = "\tIozone: Performance Test of File I/O", "Version $Revision: 3.", "iozone test complete."
@@ -95,11 +96,11 @@ func (r *reading) iozoneLine(t *iozoneTable, line string) {
 	}
 	rest := line
 	for i, column := range iozoneColumns {
-		if blank := rest[:min(t.blanks[i], len(rest))]; i >= 2 && strings.TrimSpace(blank) == "" {
+		if blank := rest[:min(iozoneBlanks[i], len(rest))]; i >= 2 && strings.TrimSpace(blank) == "" {
 			rest = rest[len(blank):]
 			continue
 		}
-		cell := rest[:min(t.width[i], len(rest))]
+		cell := rest[:min(t.values[i], len(rest))]
 		rest = rest[len(cell):]
 		m := iozoneCell.find(cell)
 		if m == nil {
